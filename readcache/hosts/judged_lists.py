@@ -154,7 +154,10 @@ class JudgedList:
             section = self._session.restored_section(f"{left.said()}", keep=keep, messages=sent)
             self._sections[left.said()] = section
         self._entries = found
-        return self._shown(found, tools)
+        changes = self._shown(found, tools)
+        for call_id in list(self._session.view.waiting):  # the very list with the replies is sent now
+            self._session.commit(call_id)
+        return changes
 
     def _compactions(self, found: Sequence[ListPart]) -> list[int]:
         """Where something stands in the list that a compaction left, and that was not there before: of the server's, or

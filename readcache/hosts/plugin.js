@@ -78,6 +78,7 @@ class ReadcachePlugin {
     try {
       const batch = this.#batches.get(session)
       for (const [method, params] of tellings) {
+        // The list of the next request shows whether the host took the text.
         const known = method === "wrote" ? { call_id: call } : { call_id: call, batch, commit: false }
         const { text } = await this.server.ask(method, this.#reader(session), { ...params, ...known })
         if (text !== undefined && text !== real) kept = { session, real: digest(real), text }

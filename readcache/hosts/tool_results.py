@@ -51,13 +51,14 @@ def tool_kinds(given: Mapping[str, str | Judge] | None) -> dict[str, str | Judge
 
 def answer_tool(session: Session, result: ToolResult, kind: str | Judge | None = None) -> Reply | None:
     """The session's answer to a call; None: the result stays as it is. `kind`: what the tool is by the user's word,
-    instead of its name and arguments (see `ToolUse`), or the user's own function."""
+    instead of its name and arguments (see `ToolUse`), or the user's own function. The answer is unconfirmed until the
+    session is given a list that has it; a function of the user's may confirm it at once."""
     if callable(kind):
         return kind(session, result)
     use = tool_use(result.name, result.arguments)
     kind = kind or use.kind
     command, path = use.command or first_text(result.arguments, COMMANDS), use.path
-    known: dict[str, Any] = {"call_id": result.call_id, "batch": result.batch}
+    known: dict[str, Any] = {"call_id": result.call_id, "batch": result.batch, "commit": False}
     if kind == "ignore":
         return None
     if kind == "write" and (path is not None or use.patch is not None):
@@ -75,7 +76,8 @@ def answer_tool(session: Session, result: ToolResult, kind: str | Judge | None =
         known |= {"numbered": read.numbered, "complete": result.complete, "failed": result.is_error}
         where = _on_disk(session, path)
         return session.observe_read(where, result.output, start=read.first, end=read.last, frame=result.frame, **known)
-    return session.observe_tool(result.name, result.output, arguments=result.arguments, frame=result.frame, **known)
+    known |= {"arguments": result.arguments, "frame": result.frame}
+    return session.observe_tool(result.name, result.output, **known)
 
 
 def _tell_writes(session: Session, use: ToolUse, call_id: str) -> None:

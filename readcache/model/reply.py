@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import types
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 class Outcome(enum.Enum):
@@ -167,3 +167,10 @@ class Reply:
             else:
                 shown, at = shown + len(segment.text), at + len(segment.text)
         return found
+
+
+def in_full(reply: Reply, reason: Reason) -> Reply:
+    """Return the reply with nothing omitted after all."""
+    shown = (Shown(reply.full_text),)
+    known = {"text": reply.full_text, "segments": shown, "outcome": Outcome.FULL, "reason": reason}
+    return replace(reply, tokens_saved=0, **known)  # type: ignore[arg-type]

@@ -7,6 +7,7 @@ import select
 import threading
 from collections.abc import Callable, Iterator
 
+from readcache.serve.open_replies import OpenReplies
 from readcache.serve.protocol import MOST_BYTES, Protocol, RequestError, parse, to_line
 
 MOST_COMMANDS = 32  # of one client at once
@@ -24,6 +25,7 @@ class JsonClient:
         self._lock = threading.Lock()  # of what follows
         self._stops: dict[object, Callable[[], None]] = {}
         self._commands: set[threading.Thread] = set()
+        self._replies = OpenReplies()
 
     def serve(self) -> None:
         """Until the client has sent its last request, and what it runs has ended, or it has gone."""
@@ -67,7 +69,7 @@ class JsonClient:
             return list(self._commands)
 
     def _answer(self, request: object) -> None:
-        answer = to_line(self._protocol.answer(request, self._cancelling))
+        answer = to_line(self._protocol.answer(request, self._cancelling, self._replies))
         with contextlib.suppress(OSError), self._writing:
             self._write(answer)
 

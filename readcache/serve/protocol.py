@@ -49,6 +49,7 @@ from readcache.serve.fields import (
     checked,
     strict_json,
 )
+from readcache.serve.open_replies import OpenReplies
 
 VERSION = 1
 MOST_BYTES = 32 * 1024 * 1024  # of one request: a conversation of a million tokens has 4 MB
@@ -81,11 +82,14 @@ class Protocol:
     """Answers requests. `may_run`: `run` and `read` are offered. Safe to call from any thread."""
 
     def __init__(self, sessions: Sessions, *, may_run: bool = False) -> None:
-        self._sessions = sessions
+        self._sessions, self._replies = sessions, OpenReplies()
         self.methods = {name: method for name, method in METHODS.items() if may_run or not method.runs}
 
-    def answer(self, request: object, cancelling: Cancelling = nullcontext) -> dict[str, Any]:
-        """The answer to one request. `cancelling(stop)` is entered while a command runs: calling `stop` kills it."""
+    def answer(
+        self, request: object, cancelling: Cancelling = nullcontext, replies: OpenReplies | None = None
+    ) -> dict[str, Any]:
+        """The answer to one request. `cancelling(stop)` is entered while a command runs: calling `stop` kills it.
+        `replies`: those of the client's connection; None: all requests come from one client."""
         call_id: object = None
         try:
             if isinstance(request, RequestError):
@@ -95,7 +99,7 @@ class Protocol:
             if (found := request.get("id")) is not None and (type(found) not in (str, int)):
                 raise RequestError("bad_request", "id must be a string, an integer or absent")
             call_id = found
-            return {"id": call_id, "result": self._result(request, cancelling)}
+            return {"id": call_id, "result": self._result(request, cancelling, replies or self._replies)}
         except RequestError as error:
             return _error(call_id, error.code, str(error))
         except UsageError as error:
@@ -113,7 +117,7 @@ class Protocol:
         """Ends every conversation."""
         self._sessions.close_all()
 
-    def _result(self, request: Mapping[str, Any], cancelling: Cancelling) -> object:
+    def _result(self, request: Mapping[str, Any], cancelling: Cancelling, replies: OpenReplies) -> object:
         head = {name: value for name, value in request.items() if name not in ("id", "params")}
         name = checked("a request", head, _HEAD, ("method",)).get("method")
         given = request.get("params", {})
@@ -128,17 +132,28 @@ class Protocol:
             raise UsageError(f'{name} needs a conversation: set "conversation" beside "method"')
         if name == "close":
             checked("close", given, {}, ())
+            for reader in replies.readers(conversation):
+                replies.confirm(conversation, reader, self._sessions.get(conversation, reader))
             self._sessions.close(conversation)
             return {}
         method = self.methods[name]
         params = checked(name, given, method.fields, method.needed)
         params |= {field: make(params[field]) for field, make in _MADE.items() if field in params}
+        session = self._sessions.get(conversation, agent)
+        if name in _SHOWS_A_LIST:
+            replies.drop(conversation, agent)
+        elif name not in _SAYS_WHAT_WAS_SHOWN:
+            replies.confirm(conversation, agent, session)
         if name == "fork":
             return self._fork(conversation, agent, **params)
-        session = self._sessions.get(conversation, agent)
-        if name == "run":
-            return _run(session, params, cancelling)
-        return method.give((method.call or getattr(Session, name))(session, **params))
+        if "commit" not in method.fields:
+            return method.give((method.call or getattr(Session, name))(session, **params))
+        is_silent = "commit" not in params
+        params["commit"] = params.get("commit", False)
+        reply = _run(session, params, cancelling) if name == "run" else getattr(Session, name)(session, **params)
+        if is_silent:
+            replies.add(conversation, agent, reply)
+        return method.give(reply)
 
     def _hello(self, given: Mapping[str, Any]) -> object:
         if given.get("protocol", VERSION) != VERSION:
@@ -206,7 +221,7 @@ def _own_reply(reply: Reply) -> object:
     return _reply(reply, ran=True)
 
 
-def _run(session: Session, given: dict[str, Any], cancelling: Cancelling) -> object:
+def _run(session: Session, given: dict[str, Any], cancelling: Cancelling) -> Reply:
     async def wait() -> Reply:
         task = asyncio.ensure_future(session.arun(**given))
         loop = asyncio.get_running_loop()
@@ -218,7 +233,7 @@ def _run(session: Session, given: dict[str, Any], cancelling: Cancelling) -> obj
             return await task
 
     try:
-        return _reply(asyncio.run(wait()), ran=True)
+        return asyncio.run(wait())
     except asyncio.CancelledError:
         raise RequestError("cancelled", "the command was killed: its client left, or the server is stopping") from None
 
@@ -275,9 +290,9 @@ _HEAD = {"method": TEXT, "conversation": TEXT, "agent": TEXT}
 _FRAME = {"head": LINE, "tail": LINE}
 _BUDGET = {"max_files": LINE, "max_tokens": LINE, "max_tokens_per_file": LINE}
 _LIST = {"messages": MESSAGES, "cleared": COUNT_OR_IDS, "excluded": IDS}
-_CALL = {"call_id": TEXT, "batch": TEXT}
+_CALL = {"call_id": TEXT, "batch": TEXT, "commit": FLAG}
 _LINES = {"start": LINE, "end": LINE, "numbered": FLAG}
-_TOOL = {**_CALL, "output": TEXT, "frame": OBJECT, "commit": FLAG}
+_TOOL = {**_CALL, "output": TEXT, "frame": OBJECT}
 _OUTPUT = {**_TOOL, "complete": FLAG}
 
 # Fields that a method takes as an object of this package.
@@ -286,6 +301,10 @@ _MADE: Mapping[str, Callable[[Any], object]] = {
     "budget": lambda given: Budget(**checked("budget", given, _BUDGET, ())),
     "restored": RestorePlan.from_dict,
 }
+
+# After any other request, the replies before it were shown.
+_SHOWS_A_LIST = ("mend", "prune", "sync")
+_SAYS_WHAT_WAS_SHOWN = ("commit", "failed", "missed", "rewind", "settle")
 
 METHODS: dict[str, Method] = {
     "observe": Method(
@@ -298,7 +317,12 @@ METHODS: dict[str, Method] = {
     ),
     "observe_tool": Method({"name": TEXT, "arguments": OBJECT, **_TOOL}, ("name", "output"), give=_reply),
     "read": Method({"path": TEXT, **_CALL, **_LINES, "fresh": FLAG}, ("path",), give=_own_reply, runs=True),
-    "run": Method({"command": TEXT, **_CALL, "cwd": TEXT, "env": NAMES, "timeout": SECONDS}, ("command",), runs=True),
+    "run": Method(
+        {"command": TEXT, **_CALL, "cwd": TEXT, "env": NAMES, "timeout": SECONDS},
+        ("command",),
+        give=_own_reply,
+        runs=True,
+    ),
     "wrote": Method({"path": TEXT, "content": TEXT, "call_id": TEXT}, ("path",), give=_nothing),
     "settle": Method({"call_id": TEXT, "text": TEXT}, ("call_id", "text"), give=_nothing),
     "commit": Method({"call_id": TEXT}, ("call_id",), give=_nothing),

@@ -89,13 +89,15 @@ class Session(Conversation):
         timeout: float | None = None,
         call_id: str | None = None,
         batch: str | None = None,
+        commit: bool = True,
     ) -> Reply:
         """Runs `command` with bash and answers with what the agent should see.
 
         `cwd` is relative to the session's root. `timeout` is in seconds; after it the command is killed and the exit
-        status is 124.
+        status is 124. `commit`: as for `observe`.
         """
-        return self._run(command, None, cwd=cwd, env=env, timeout=timeout, call_id=call_id, batch=batch)
+        known: dict[str, Any] = {"call_id": call_id, "batch": batch, "commit": commit}
+        return self._run(command, None, cwd=cwd, env=env, timeout=timeout, **known)
 
     async def arun(
         self,
@@ -106,11 +108,13 @@ class Session(Conversation):
         timeout: float | None = None,
         call_id: str | None = None,
         batch: str | None = None,
+        commit: bool = True,
     ) -> Reply:
         """`run`, awaited. When the task is cancelled the command is killed, and nothing of it counts as shown."""
         from readcache.session.threads import in_thread
 
-        run = functools.partial(self._run, command, cwd=cwd, env=env, timeout=timeout, call_id=call_id, batch=batch)
+        known: dict[str, Any] = {"call_id": call_id, "batch": batch, "commit": commit}
+        run = functools.partial(self._run, command, cwd=cwd, env=env, timeout=timeout, **known)
         return await in_thread(run, undo=lambda reply: self.reader.forget(reply.call_id))
 
     def _run(
@@ -204,13 +208,14 @@ class Session(Conversation):
         fresh: bool = False,
         call_id: str | None = None,
         batch: str | None = None,
+        commit: bool = True,
     ) -> Reply:
         """A file-read tool: lines `start` to `end` (1-based, inclusive; None: to the end of the file; past the end
         there are none). `numbered` prints `cat -n` numbers. A file that cannot be read is answered with one line and
         exit code 1.
 
         `fresh`: every byte, whatever was shown before; for an agent in doubt, and for a program. What a program reads
-        no model sees: a fresh read counts as shown only if it has a `call_id`."""
+        no model sees: a fresh read counts as shown only if it has a `call_id`. `commit`: as for `observe`."""
         started = self.reader.calls_so_far()
         self._ran_here()
         got = read_lines(os.path.join(self.root, os.fsdecode(path)), start, end, numbered=numbered)
@@ -229,7 +234,7 @@ class Session(Conversation):
         )
         if fresh and call_id is None:
             return pass_through(call, got.trouble or Reason.FRESH)
-        return self._answer(replace(call, started=started), local=True)
+        return self._answer(replace(call, started=started), local=True, commit=commit)
 
     def observe_read(
         self,

@@ -241,15 +241,18 @@ class Transcript:
         """The answer in which the model made this call; empty when it is not there."""
         return self._find(f'"id":{json.dumps(call_id)}', lambda entry: call_id in _blocks_by(entry, "id"))[0]
 
+    def result_of(self, call_id: str) -> str | None:
+        """The text that the model was sent as the result of this call; None if that is not here yet."""
+        result, at = self._result(call_id)
+        block = _blocks_by(result, "tool_use_id").get(call_id)
+        return None if at < 0 or block is None else "\n".join(_texts_in(block.get("content")))
+
     def lines_of(self, source: str, call_id: str, section: str | None = None) -> set[str]:
         """The lines, without numbers, of the call `source` and its result, or of the restored file of that name, as
         sent in the request that led to the call `call_id`. `section`: of this text, which a hook put back after a
         compaction, instead. Empty where that is not proven."""
         asked, there = self.call(call_id), self.call(source)
-        result, at = self._find(
-            f'"tool_use_id":{json.dumps(source)}',
-            lambda entry: entry.get("type") == "user" and source in _blocks_by(entry, "tool_use_id"),
-        )
+        result, at = self._result(source)
         if section is not None:
             there, at = self._find('"type":"hook_additional_context"', lambda entry: section in _added(entry))
         elif not there:
@@ -312,6 +315,12 @@ class Transcript:
             left, name = min(left, request.get("keep", 0)), request.get("base")
         return () if new - sent else new
 
+    def _result(self, call_id: str) -> tuple[Entry, int]:
+        return self._find(
+            f'"tool_use_id":{json.dumps(call_id)}',
+            lambda entry: entry.get("type") == "user" and call_id in _blocks_by(entry, "tool_use_id"),
+        )
+
     def _entry(self, uuid: str, before: int | None = None) -> tuple[Entry, int]:
         return self._find(f'"uuid":{json.dumps(uuid)}', lambda entry: entry.get("uuid") == uuid, before)
 
@@ -370,6 +379,13 @@ def _lines_in(value: object) -> set[str]:
         return set(map(bare, value.split("\n")))
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return set().union(*map(_lines_in, inner))
+
+
+def _texts_in(content: object) -> list[str]:
+    """The texts of a result's content: a string, or blocks."""
+    if isinstance(content, str):
+        return [content]
+    return [block["text"] for block in map(dict_in, list_in(content)) if isinstance(block.get("text"), str)]
 
 
 def bare(line: str) -> str:

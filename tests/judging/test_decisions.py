@@ -16,6 +16,7 @@ from readcache import Mode, Outcome, Policy, Reason, Reply, Session
 from readcache.log.store import Store
 from readcache.log.store.memory import MemoryStore
 from readcache.model.errors import StoreError
+from readcache.model.reply import in_full
 from tests.helpers.files import LINES, TEXT, in_time_enough, text, with_numbers
 from tests.helpers.one_call import one_call_session
 from tests.helpers.replies import sources
@@ -260,6 +261,30 @@ def internal_error(new: Sessions) -> Reply:
 
 Story = Callable[[Sessions], Reply]
 F = Outcome.FULL
+
+
+def settled_in_full(new: Sessions, reason: Reason | None) -> Reply:
+    session = new()
+    session.observe("cat f", text())
+    reply = session.observe("cat f", text(), commit=False)
+    session.reader.settle(reply.call_id, reply.full_text, reason)
+    return in_full(reply, reason or Reason.NOT_SENT)
+
+
+def not_proven(new: Sessions) -> Reply:
+    return settled_in_full(new, Reason.NOT_PROVEN)
+
+
+def not_sent(new: Sessions) -> Reply:
+    return settled_in_full(new, None)
+
+
+def unconfirmed(new: Sessions) -> Reply:
+    session = new()
+    session.observe("cat f", text())
+    return in_full(session.observe("cat f", text(), commit=False), Reason.UNCONFIRMED)
+
+
 ROWS: list[tuple[Story, Outcome, Reason]] = [
     (covered, Outcome.UNCHANGED, Reason.COVERED),
     (overlap, Outcome.PARTIAL, Reason.OVERLAP),
@@ -279,6 +304,9 @@ ROWS: list[tuple[Story, Outcome, Reason]] = [
     (unnumbered, F, Reason.UNNUMBERED),
     (holds_a_marker, F, Reason.HOLDS_A_MARKER),
     (no_partial, F, Reason.NO_PARTIAL),
+    (not_proven, F, Reason.NOT_PROVEN),
+    (not_sent, F, Reason.NOT_SENT),
+    (unconfirmed, F, Reason.UNCONFIRMED),
     (never, F, Reason.NEVER),
     (always, F, Reason.ALWAYS),
     (polled, F, Reason.POLLED),

@@ -45,6 +45,7 @@ def _after_tool(event: Event, sessions: Sessions, told: Callable[[Reply], object
     from readcache.hosts.claude_code.results import judged, proven_reply
 
     session, proof = session_of(event, sessions), TranscriptProof(event)
+    proof.confirm_shown(session)
     proof.credit_restored(session)
     result = judged(event, session, proof.directory())
     reply = proven_reply(result.answer, lambda reply: proof.of(reply, session), session, told) if result else None
@@ -58,8 +59,9 @@ def _after_compaction(event: Event, sessions: Sessions) -> dict[str, Any] | None
     from readcache.hosts.claude_code.proof import TranscriptProof, session_of
     from readcache.hosts.restored import answer_compaction
 
-    session = session_of(event, sessions)
-    TranscriptProof(event).credit_restored(session)  # after the compaction before this one
+    session, proof = session_of(event, sessions), TranscriptProof(event)
+    proof.confirm_shown(session)
+    proof.credit_restored(session)  # after the compaction before this one
     return answer_compaction(session, without=_own_files(session))
 
 

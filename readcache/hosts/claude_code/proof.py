@@ -63,6 +63,20 @@ class TranscriptProof:
         found = next(transcripts(self._path, self._event["tool_use_id"]), None)
         return None if found is None else found.call(self._event["tool_use_id"]).get("cwd")
 
+    def confirm_shown(self, session: Session) -> None:
+        """Tell the session which texts the model was sent for the replies that it gave since. Those that the transcript
+        does not have yet stay unconfirmed."""
+        if not (waiting := session.view.waiting):
+            return
+        newest = Transcript(tail(self._path))
+        for call_id, event in list(waiting.items()):
+            if (text := newest.result_of(call_id)) is None:
+                continue
+            if all(pointer.marker in text for pointer in event.pointers):
+                session.commit(call_id)
+            else:
+                session.settle(call_id, text)
+
     def credit_restored(self, session: Session) -> None:
         """The model sees what Claude Code read again by itself after a compaction. Call it before what comes next."""
         visible, call_id = session.view.deliveries, self._event.get("tool_use_id")

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
-from readcache import Omitted, Outcome, Reply, Session, Shown
+from readcache import Omitted, Outcome, Reason, Reply, Session, Shown
+from readcache.model.reply import in_full
 from readcache.transcripts.claude_code import NOT_SHOWN, WRITERS, bare
 
 Event = Mapping[str, Any]
@@ -17,7 +18,7 @@ MOST_SHOWN = 30_000  # characters of a command's output; of a longer one the mod
 class Judged(NamedTuple):
     """A result that may be left out: how it is judged, and the tool's response with a reply in its place."""
 
-    answer: Callable[[], Reply]
+    answer: Callable[..., Reply]
     put: Callable[[Reply], Any]
 
 
@@ -94,20 +95,21 @@ def _text(name: str, given: Any, response: Any, session: Session, known: Mapping
 
 
 def proven_reply(
-    answer: Callable[[], Reply],
+    answer: Callable[..., Reply],
     is_proven: Callable[[Reply], bool],
     session: Session,
     told: Callable[[Reply], object] = lambda _: None,
 ) -> Reply | None:
-    """The reply, if it leaves lines out and that is proven. None: the result is shown as it is. `told` is given the
-    reply that is shown."""
-    for _ in range(2):  # the second time is a repeat, which is shown
-        reply = answer()
-        if reply.outcome is Outcome.FULL or is_proven(reply):
-            told(reply)
-            return None if reply.outcome is Outcome.FULL else reply
-    session.settle(reply.call_id, reply.full_text)
-    return None
+    """Return the reply if it omits lines and that is proven, else None: the result is shown as it is. `answer`: one of
+    the session's `observe` methods with its arguments, but not `commit`: whether the host shows the reply is known
+    later. `told` is given the reply that is shown."""
+    reply = answer(commit=False)
+    is_full = reply.outcome is Outcome.FULL
+    if not is_full and not is_proven(reply):
+        session.reader.settle(reply.call_id, reply.full_text, Reason.NOT_PROVEN)
+        reply, is_full = in_full(reply, Reason.NOT_PROVEN), True
+    told(reply)
+    return None if is_full else reply
 
 
 def names_true_lines(reply: Reply, event: Event, session: Session) -> bool:

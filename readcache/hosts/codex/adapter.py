@@ -2,7 +2,8 @@
 
 The command itself is left alone: approvals and rules see the user's own words, and inside Codex' sandbox nothing of
 ours could write its log. What the model still sees stands in the session's file (the "rollout"), which each hook reads
-first: results that were cut, a compaction, a rollback, a resumed session. The exit status stands there too.
+first: the texts that were sent for earlier replies, results that were cut, a compaction, a rollback, a resumed session.
+The exit status stands there too.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def _hook(event: Mapping[str, Any], sessions: Sessions) -> Mapping[str, Any] | N
     if rollout.has_answer or rollout.exit_code is None:
         session.observe(command, "", **known)  # what it wrote; what it printed is shown in parts, or as an error
         return None
-    reply = session.observe(command, output, complete=not is_cut(output), **known)
+    reply = session.observe(command, output, complete=not is_cut(output), commit=False, **known)
     if reply.outcome.value == "full":
         return None
     shown = f"Process exited with code {rollout.exit_code}\nOutput:\n{reply.text}"

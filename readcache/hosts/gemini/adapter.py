@@ -80,19 +80,19 @@ def _may_be_of_subagent(event: Mapping[str, Any]) -> bool:
 def _after_command(
     session: Session, given: Mapping[str, Any], cwd: str, shown: object, batch: str
 ) -> tuple[Reply, str] | None:
-    where = os.path.join(cwd, given.get("dir_path") or "")
+    known: dict[str, Any] = {"cwd": os.path.join(cwd, given.get("dir_path") or ""), "batch": batch}
     printed = printed_by(shown)
     if printed is None:  # what it printed is not shown, but it may have written
-        session.observe(given["command"], "", exit_code=None, cwd=where, batch=batch)
+        session.observe(given["command"], "", exit_code=None, **known)
         return None
-    reply = session.observe(given["command"], printed.body, exit_code=printed.exit_code, cwd=where, batch=batch)
+    reply = session.observe(given["command"], printed.body, exit_code=printed.exit_code, commit=False, **known)
     return reply, f"{printed.head}{reply.text.removesuffix(chr(10))}{printed.tail}"
 
 
 def _after_read(session: Session, given: Mapping[str, Any], cwd: str, shown: str, batch: str) -> tuple[Reply, str]:
     path, (head, first, body) = os.path.join(cwd, given["file_path"]), file_part(shown)
     end = first + len(body.split("\n")) - 1 if head else None
-    reply = session.observe_read(path, body, start=first, end=end, batch=batch)
+    reply = session.observe_read(path, body, start=first, end=end, batch=batch, commit=False)
     return reply, head + reply.text
 
 

@@ -39,8 +39,9 @@ class _Wrapper:
         """See `Session.stats`."""
         return self._session.stats()
 
-    def _shown(self, action: Message, output: Message, cwd: object, batch: str) -> Message:
-        """The output as the model is to see it; the real one is kept for the trajectory."""
+    def _shown(self, action: Message, output: Message, cwd: object, batch: str, *, commit: bool) -> Message:
+        """The output as the model is to see it; the real one is kept for the trajectory. `commit`: no list will show
+        what became of it."""
         text: Any = output.get("output")
 
         def judged() -> Message:
@@ -52,6 +53,7 @@ class _Wrapper:
                 call_id=action.get("tool_call_id"),
                 batch=batch,
                 complete=not output.get("exception_info"),  # its time was over, or it could not be started
+                commit=commit,
             )
             self._settings.told(reply)
             self._left_out.extend(lines_left_out(reply))
@@ -107,7 +109,7 @@ class ReadcacheModel(_Wrapper):
         actions = message.get("extra", {}).get("actions", [])
         # There are fewer outputs where the last action submitted, or was interrupted.
         pairs = zip(actions, outputs, strict=False)
-        shown = [self._shown(*pair, cwd, batch) for pair in pairs]
+        shown = [self._shown(*pair, cwd, batch, commit=False) for pair in pairs]
         messages: list[Message] = self._inner.format_observation_messages(message, shown, template_vars)
         return messages
 
@@ -211,7 +213,7 @@ class ReadcacheEnvironment(_Wrapper):
 
         output: Message = self._inner.execute(action, cwd, **kwargs)
         cwd = cwd or getattr(self._inner.config, "cwd", "")
-        return self._shown(action, output, cwd, str(GLOBAL_MODEL_STATS.n_calls))
+        return self._shown(action, output, cwd, str(GLOBAL_MODEL_STATS.n_calls), commit=True)
 
 
 def _in_full(value: Any, left_out: Sequence[Sequence[str]]) -> Any:

@@ -48,7 +48,8 @@ def reply_to(session: Session, call: Any, event: Any, cwd: str | None) -> tuple[
     if "TerminalAction" in kinds:
         after = observation.metadata.working_dir
         if not _is_command(action, observation):
-            return session.observe_tool("terminal", text, arguments=action.model_dump(), **known), after or cwd
+            reply = session.observe_tool("terminal", text, arguments=action.model_dump(), commit=False, **known)
+            return reply, after or cwd
         # Parallel commands have a shell each: what does not move ends where it began.
         where = after if after and not _MOVES.search(action.command) else cwd
         return _ran(session, action.command, observation, where, known), after or cwd
@@ -84,6 +85,7 @@ def _ran(session: Session, command: str, observation: Any, cwd: str | None, know
         cwd=cwd,
         complete=bool(head and tail) and status != -1 and CUT not in text,
         frame=terminal_frame,
+        commit=False,
         **known,
     )
 

@@ -6,14 +6,15 @@ So nothing is omitted unless the call's `_meta` names its reader, or the server 
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from readcache import Mode, Policy, Session, Sessions
+from readcache import Mode, Outcome, Policy, Reply, Session, Sessions, UsageError
 from readcache.process.state import is_off
 
 # Keys of a call's `_meta`.
@@ -53,6 +54,7 @@ class McpReaders:
         self._conversation = conversation or f"mcp-{os.urandom(8).hex()}"
         self._agent, self._one_reader = agent, one_reader
         self._batches: dict[int, _Batch] = {}
+        self._answers: dict[str, Session] = {}  # by call: replies that are not written yet
 
     def session_of(self, meta: Mapping[str, Any]) -> Session:
         """The session that answers a call with this `_meta`."""
@@ -73,6 +75,17 @@ class McpReaders:
             yield McpCaller(session, call_id, str(meta.get(BATCH) or name))
         finally:
             batch.end()
+
+    def answered(self, caller: McpCaller, reply: Reply) -> None:
+        """A call's result is on its way to the client. It counts as shown once it is written."""
+        if reply.outcome is not Outcome.FULL:
+            self._answers[reply.call_id] = caller.session
+
+    def written(self, text: str) -> None:
+        """The client was written this text."""
+        for call_id in [name for name in list(self._answers) if json.dumps(name) in text]:
+            with suppress(UsageError):  # the client cancelled it before it was logged
+                self._answers.pop(call_id).commit(call_id)
 
     def close(self) -> None:
         """Ends all conversations."""

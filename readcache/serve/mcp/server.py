@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import io
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from readcache import Policy, ReadcacheError, __version__
@@ -32,7 +33,7 @@ def serve_mcp(root: str = ".", *, policy: Policy, **reader: Any) -> int:
     async def serve() -> None:
         _stop_on_signals()
         server = _server(McpTools(os.path.abspath(root), readers))
-        async with mcp.server.stdio.stdio_server(*_own_streams()) as (received, sent):
+        async with mcp.server.stdio.stdio_server(*_own_streams(readers.written)) as (received, sent):
             await server.run(received, sent, server.create_initialization_options())
 
     try:
@@ -57,12 +58,20 @@ def _stop_on_signals() -> None:
         loop.add_signal_handler(number, stop, number)
 
 
-def _own_streams() -> tuple[Any, Any]:
-    """The client's streams, as the mcp package takes them. Everything else that is printed goes to stderr."""
+def _own_streams(written: Callable[[str], None]) -> tuple[Any, Any]:
+    """The client's streams, as the mcp package takes them. Everything else that is printed goes to stderr. `written` is
+    told each text that the client was written."""
     import anyio
 
+    class Sent(io.TextIOWrapper):
+        def write(self, text: str) -> int:
+            count = super().write(text)
+            self.flush()
+            written(text)
+            return count
+
     received = os.fdopen(os.dup(0), encoding="utf-8", errors="replace")
-    sent = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    sent = Sent(os.fdopen(os.dup(1), "wb"), encoding="utf-8")
     os.dup2(2, 1)
     return anyio.wrap_file(received), anyio.wrap_file(sent)
 

@@ -60,25 +60,26 @@ class McpTools:
         fresh: bool = False,
     ) -> Result:
         where, session = allowed_path(path, request.roots, self.root), caller.session
-        known: dict[str, Any] = {"call_id": caller.call_id, "batch": caller.batch, "fresh": fresh}
+        known: dict[str, Any] = {"call_id": caller.call_id, "batch": caller.batch, "fresh": fresh, "commit": False}
         lines: dict[str, Any] = {"start": int(start), "end": None if end is None else int(end), "numbered": numbered}
         reply = await shown_reply(caller, asyncio.to_thread(lambda: session.read(where, **lines, **known)))
         if reply.exit_code:
             return failed_result(reply.text)
+        self.readers.answered(caller, reply)
         return mcp_result([reply.text], {**account_of(reply), "path": where})
 
     async def _run(
         self, caller: McpCaller, request: McpRequest, command: str, cwd: str = ".", timeout: float = 120
     ) -> Result:
         where, session = allowed_path(cwd, request.roots, self.root), caller.session
-        running = asyncio.ensure_future(
-            session.arun(command, cwd=where, timeout=timeout, call_id=caller.call_id, batch=caller.batch)
-        )
+        known: dict[str, Any] = {"call_id": caller.call_id, "batch": caller.batch, "commit": False}
+        running = asyncio.ensure_future(session.arun(command, cwd=where, timeout=timeout, **known))
         telling = asyncio.ensure_future(tell_progress(request.progress, timeout))
         try:
             reply = await shown_reply(caller, running, is_stopped=True)
         finally:
             telling.cancel()
+        self.readers.answered(caller, reply)
         ended = (
             f"Killed after {timeout:g} s." if reply.reason is Reason.TIMED_OUT else f"Exit status: {reply.exit_code}"
         )
