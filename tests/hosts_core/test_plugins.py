@@ -123,6 +123,7 @@ LATE = """
 const client = globalThis[Symbol.for("readcache.pi")].get("s").server
 client.deadline = 100
 process.kill(server(), "SIGSTOP")
+while (!readFileSync(`/proc/${server()}/stat`, "utf8").includes(") T ")) {}
 await sent()
 process.kill(server(), "SIGCONT")
 client.deadline = 60_000
