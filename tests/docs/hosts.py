@@ -42,7 +42,8 @@ def tried(name: str) -> str:
     loads = place / "load.json"
     busy = json.loads(loads.read_text(encoding="utf-8")) if loads.exists() else []
     ways = (f"{one['load']} of the {one['rest']}{' (' + one['way'] + ')' if one['way'] else ''}" for one in busy)
-    return f"{made}\n\nMarkers beside two busy loops for each core, of those at rest: {', '.join(ways)}." if busy else made
+    said = f"Markers beside two busy loops for each core, of those at rest: {', '.join(ways)}."
+    return f"{made}\n\n{said}" if busy else made
 
 
 def tried_hosts() -> list[str]:

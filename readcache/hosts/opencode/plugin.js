@@ -19,10 +19,9 @@ function tellings(directory, tool, args, { output, metadata }) {
     const frame = output === "(no output)" ? { head: 1 } : null
     return [["observe", { command: args.command, output, exit_code, cwd: path(args.workdir ?? "."), complete, frame }]]
   }
-  const shown = metadata.display
-  if (tool === "read" && shown?.type === "file") {
-    const head = output.slice(0, output.indexOf("<content>\n") + 10)
-    const tail = output.slice(output.lastIndexOf("\n\n(", output.indexOf("\n</content>")))
+  const shown = tool === "read" ? (metadata.display ?? displayOf(output, metadata)) : undefined
+  if (shown?.type === "file") {
+    const [head, tail] = aroundLines(output)
     const frame = { head: linesOf(head), tail: linesOf(tail) }
     const lines = { start: shown.lineStart, end: shown.truncated ? shown.lineEnd : null, numbered: ": " }
     return [["observe_read", { path: shown.path, output, ...lines, frame }]]
@@ -36,6 +35,29 @@ function tellings(directory, tool, args, { output, metadata }) {
     return changed.map((name) => ["wrote", { path: path(name) }])
   }
   return COMPARED.includes(tool) ? [["observe_tool", { name: tool, arguments: args, output }]] : []
+}
+
+/**
+ * What stands before and after the lines that a read shows. These have numbers, so that none of them is a tag.
+ * @param {string} output
+ */
+const aroundLines = (output) => [
+  output.slice(0, output.indexOf("<content>\n") + 10),
+  output.slice(output.lastIndexOf("\n\n(", output.indexOf("\n</content>"))),
+]
+
+/**
+ * The same as `metadata.display`, which opencode 1.15 does not give.
+ * @param {string} output
+ * @param {{ truncated?: boolean }} metadata
+ */
+function displayOf(output, { truncated }) {
+  const found = /^<path>(.*)<\/path>\n<type>file<\/type>\n<content>\n(\d+): /.exec(output)
+  if (!found) return undefined
+  const [head, tail] = aroundLines(output)
+  const lineStart = Number(found[2])
+  const lineEnd = lineStart + linesOf(output.slice(head.length, output.length - tail.length))
+  return { type: "file", path: found[1], lineStart, lineEnd, truncated }
 }
 
 /** @typedef {{ info: import("@opencode-ai/sdk").Message, parts: import("@opencode-ai/sdk").Part[] }} Listed */
