@@ -14,7 +14,8 @@ from readcache.cli.terminal import NO_TERMINAL, one_line, say_row, warn, width
 from readcache.log.store.open import open_store, without_password
 from readcache.model.cursor import Cursor, NoSuchCall
 from readcache.model.errors import ReadcacheError
-from readcache.model.events import Closed, Compacted, Delivered, Event, Failed, Forgot, Origin, Record, Settled, Wrote
+from readcache.model.events import Compacted, Delivered, Event, Failed, Forgot, Missed, Origin, Record, Settled, Wrote
+from readcache.model.withheld import as_counted, shown_chars
 from readcache.process.settings import Settings
 from readcache.process.state import is_missing, require_recorded
 
@@ -32,6 +33,7 @@ _COUNTERS = {
     "reread_answered": "those of them that a restored section answered",
     "turns_avoided": "writes of files that a restored section had put back, and that were not read again",
     "cache_writes": "prompt caches that a mended marker broke, and nothing else",
+    "missed": "tool results that were not judged, and shown as they were",
     "tokens_saved_if_on": "would have been saved, had readcache not only advised",
 }
 
@@ -53,7 +55,7 @@ def open_recorded(settings: Settings, at: str | None = None) -> Iterator[tuple[S
             raise ReadcacheError(f"no session {session_id} in {where}: see `readcache sessions`")
         if settings.agent not in agents:
             raise ReadcacheError(f"agent {settings.agent} has no events; agents with events: {', '.join(agents)}")
-        cursor = Cursor(records, settings.agent)
+        cursor = Cursor(as_counted(records), settings.agent)
         try:
             cursor.after(at) if at else cursor.end()
         except NoSuchCall as error:
@@ -150,17 +152,17 @@ def _told(event: Event) -> tuple[str, str, str]:
         return "compacted", f"{len(event.kept):,} calls kept", ""
     if isinstance(event, Forgot):
         return "forgot", f"{len(event.call_ids):,} calls", ""
-    if isinstance(event, Closed):
-        return "closed", "", ""
+    if isinstance(event, Missed):
+        return "not judged", f"{event.count:,} results", event.why
     if isinstance(event, Failed):
         return f"failed/{event.cause}", "", event.detail
     return type(event).__name__.lower(), "", ""  # of a compactor's list
 
 
 def _delivered(event: Delivered) -> tuple[str, str]:
-    shown, account = f"{len(event.text):,} chars", event.account
+    shown, account = f"{shown_chars(event):,} chars", event.account
     if account is None:
         return {Origin.COMMAND: "authored", Origin.RESTORED: "restored"}.get(event.origin, "inherited"), shown
     if account.outcome is not Outcome.FULL:
-        shown += f", {account.output_chars - len(event.text):,} saved"
+        shown += f", {account.output_chars - shown_chars(event):,} saved"
     return f"{account.outcome.value}/{account.reason.value}", shown

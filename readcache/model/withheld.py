@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TypeVar
 
-from readcache.model.events import Account, Delivered, Origin, Output, Piece, Record, Settled
+from readcache.model.events import Account, Closed, Delivered, Origin, Output, Piece, Record, Settled
 from readcache.model.reply import Outcome, Reason
 from readcache.model.text import digest
 
@@ -113,4 +113,25 @@ def as_shown(records: Iterable[Record]) -> list[Record]:
         elif isinstance(event, Settled) and event.confirms:
             continue  # it was confirmed before
         out.append(record)
+    return out
+
+
+def as_counted(records: Iterable[Record]) -> list[Record]:
+    """Return `as_shown` for people: a row for each call, with the account by which it counts, and no `Closed`."""
+    out: list[Record] = []
+    places: dict[tuple[str, str], int] = {}  # agent and call -> place in `out`
+    for record in as_shown(records):
+        event = record.event
+        if isinstance(event, Closed):
+            continue
+        if isinstance(event, Delivered) and event.unconfirmed:
+            event = replace(withhold(event), account=counted(event), unconfirmed=False, output=None)
+        if isinstance(event, Delivered) and event.account is not None:
+            places[record.agent_id, event.call_id] = len(out)
+        elif isinstance(event, Settled) and (at := places.get((record.agent_id, event.call_id))) is not None:
+            answered = out[at].event
+            assert isinstance(answered, Delivered)
+            answered = replace(answered, account=with_settled(answered, event).account)
+            out[at] = replace(out[at], event=answered)
+        out.append(replace(record, event=event))
     return out

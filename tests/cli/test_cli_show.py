@@ -49,7 +49,6 @@ def test_the_log_has_a_line_for_each_event_in_order(capfd: Capture, store: str) 
         ["main", "c2", "partial/overlap"],
         ["main", "c3", "full/insisted"],
         ["main", "c4", "wrote"],
-        ["main", "-", "closed"],
     ]
     assert "saved" in lines[1]
     assert lines[1].endswith("cat f")

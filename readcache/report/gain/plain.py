@@ -10,6 +10,7 @@ from readcache.report.gain.totals import Gain, Totals
 SUMS = (
     *("calls", "output_chars", "shown_chars", "tokens_saved", "bounces", "tokens_bounced"),
     *("removed_chars", "reread_calls", "reread_answered", "turns_avoided", "cache_writes", "tokens_saved_if_on"),
+    "missed",
 )
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 
-from readcache.report.gain.totals import Gain, Totals
+from readcache.model.calls import MISSED
+from readcache.report.gain.totals import Gain, Totals, coverage_of
 from readcache.report.log_check import MOST_NAMED
 
 WIDTH = 100  # columns; a narrow terminal has fewer
@@ -69,7 +70,8 @@ def short_line(gain: Gain | None) -> str:
     calls, saved = today.counts["calls"], today.counts["tokens_saved"]
     if not calls:
         return "readcache: no calls yet today"
-    made = f"{calls:,} call{'' if calls == 1 else 's'} today"
+    seen = f"{calls:,} of {calls + missed:,}" if (missed := today.counts[MISSED]) else f"{calls:,}"
+    made = f"{seen} call{'' if calls + missed == 1 else 's'} today"
     if not saved and (would := today.counts["tokens_saved_if_on"]):
         return f"readcache only advises: {_size(would)} tokens would be saved, {made}"
     share = _share(today.chars_net, today.counts["output_chars"])
@@ -83,6 +85,7 @@ def _head(gain: Gain) -> Iterator[str]:
         return
     since = f" since {gain.first.isoformat()}" if gain.first else ""
     yield f"{sessions:,} session{'' if sessions == 1 else 's'}, {calls:,} call{'' if calls == 1 else 's'}{since}"
+    yield from coverage_of(gain.missed, calls)
     yield "Tokens are estimates: by each session's Policy.count_tokens, else a quarter of the characters."
 
 
@@ -100,6 +103,8 @@ def _rows(gain: Gain, price: float | None) -> Iterator[tuple[str, Row]]:
     yield "prompt caches that a marker broke", lambda t: f"{t.counts['cache_writes']:,}"
     yield "output of tools, characters", lambda t: f"{t.counts['output_chars']:,}"
     yield "results with something left out", lambda t: f"{t.cuts:,}"
+    if gain.total.counts["unconfirmed"]:
+        yield "  unconfirmed: counted as shown in full", lambda t: f"{t.counts['unconfirmed']:,}"
     yield "saved, tokens net of markers", lambda t: f"{t.saved:,}"
     yield "  bounced: asked for again at once", lambda t: _less(t.counts["tokens_bounced"])
     yield "  left", lambda t: f"{t.counts['tokens_saved']:,}"

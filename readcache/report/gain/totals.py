@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 
+from readcache.model.calls import MISSED
 from readcache.model.events import Record
 from readcache.model.policy import Prices
 from readcache.model.records import unreadable_events
@@ -28,6 +29,7 @@ class Totals:
 
     counts: Counter[str] = field(default_factory=Counter)  # of `Session.stats`: what bounced is taken off there
     cuts: int = 0  # results with something left out
+    cuts_in_view: int = 0  # of these, those whose lines had not left the conversation before
     cut_chars: int = 0  # of these results, as they were printed
     chars_saved: int = 0  # what bounced not yet taken off
     chars_bounced: int = 0
@@ -43,6 +45,7 @@ class Totals:
         bounced = call.chars if counts["tokens_bounced"] else 0
         self.counts.update(counts)
         self.cuts += call.is_cut
+        self.cuts_in_view += call.is_cut and not counts["reread_answered"]
         self.cut_chars += counts["output_chars"] if call.is_cut else 0
         self.chars_saved += call.chars
         self.chars_bounced += bounced
@@ -60,7 +63,7 @@ class Totals:
     @property
     def rereads_in_view_answered(self) -> int:
         """Calls that asked for lines that still stood there, and were given a marker."""
-        return self.cuts - self.counts["reread_answered"]
+        return self.cuts_in_view
 
     @property
     def rereads_in_view(self) -> int:
@@ -76,6 +79,12 @@ class Totals:
     def chars_net(self) -> int:
         """Characters, less what bounced."""
         return self.chars_saved - self.chars_bounced
+
+
+def coverage_of(missed: Mapping[str, int], judged: int) -> list[str]:
+    """Return how many results were not judged of all that the host had, a line for each cause."""
+    seen = judged + sum(missed.values())
+    return [f"{count:,} of {seen:,} results were not judged: {why}" for why, count in missed.items()]
 
 
 @dataclass(frozen=True)
@@ -114,6 +123,7 @@ class Gain:
         self.hosts: set[str] = set()
         self.first: date | None = None  # day of the first call
         self.damaged: list[str] = []
+        self.missed = Counter[str]()  # tool results that were not judged, by the cause
         self.asked, self._proves = asked, proves
 
     @property
@@ -135,6 +145,8 @@ class Gain:
 
     def _add(self, call: AnsweredCall) -> None:
         day = self.asked.day_of(call.at)
+        if missed := call.counts[MISSED]:
+            self.missed[call.reason] += missed
         self.sessions.add(call.session)
         self.hosts.add(call.host)
         self.first = day if self.first is None else min(day, self.first)

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from readcache.model.events import (
     Account,
-    Closed,
     Compacted,
     Delivered,
     Failed,
     Forgot,
+    Missed,
     Origin,
     Rewound,
     Settled,
@@ -82,7 +82,7 @@ def _kinds(step: Step) -> list[str]:
         kinds.append("wrote")
     if isinstance(first, Failed):
         kinds.append("failed")
-    if isinstance(first, (Compacted, Forgot, Rewound, Settled, Closed)) or _is_restored(step):
+    if isinstance(first, (Compacted, Forgot, Rewound, Settled)) or _is_restored(step):
         kinds.append("host")
     if isinstance(first, (Compacted, Rewound)):
         kinds.append("cut")
@@ -123,7 +123,7 @@ def _label(step: Step) -> str:
         return f"{plural(step.gone, 'call')} left the conversation"
     if isinstance(first, Failed):
         return first.detail
-    return "the process that answered so far closed its session" if isinstance(first, Closed) else ""
+    return f"{plural(first.count, 'result')} not judged: {first.why}" if isinstance(first, Missed) else ""
 
 
 def _call(step: Step) -> str:
@@ -142,8 +142,9 @@ def _body(step: Step) -> Iterator[str]:
     elif isinstance(first, Settled):
         call = link(step.of) if step.of is not None else "a call that is not known"
         yield f"<p>The harness cut, redacted or rewrote the text of {call}. From here on this stands in its place.</p>"
-    elif isinstance(first, Closed):
-        yield "<p>All results so far are in the conversation, whatever happens to the next process.</p>"
+    elif isinstance(first, Missed):
+        yield f"<p>The host had {plural(first.count, 'result')} that readcache did not judge: {escaped(first.why)}. "
+        yield "The agent was shown them as they are.</p>"
     label = next((event.label for event in step.events if isinstance(event, (Delivered, Wrote)) and event.label), "")
     if label != _short(label) and all(text.event.text != label for text in step.texts):
         yield f'<pre class="command" tabindex="0"><code>{escaped(label)}</code></pre>'

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import date, timedelta
 
 from readcache.model.reply import Reason
-from readcache.report.gain.totals import Gain, Totals
+from readcache.report.gain.totals import Gain, Totals, coverage_of
 from readcache.report.page.chart import HEIGHT, drawn_path, height_of, plot, ticks
 from readcache.report.page.frame import whole_page
 from readcache.report.page.markup import escaped, number, plural
@@ -34,6 +34,9 @@ def gain_page(gain: Gain, price: float | None = None) -> Iterator[str]:
 
 def _main(gain: Gain, price: float | None) -> Iterator[str]:
     yield f'<h2>Totals</h2>\n<p class="verdict">{verdict_of(gain.total, DOLLARS if price is None else price)}</p>\n'
+    yield from (
+        f'<p class="note">{escaped(line)}.</p>' for line in coverage_of(gain.missed, gain.total.counts["calls"])
+    )
     proof = gain.proof
     yield f"<p>Omissions checked: {number(proof.proven)} of {plural(proof.markers, 'marker')} stand for lines that "
     yield "were visible then.</p>\n"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from readcache.model.events import Compacted, Delivered, Event, Failed, Origin, Record
 from readcache.model.reply import Reason
+from readcache.model.withheld import as_counted
 from readcache.report.gain.answered import ReaderFold
 from readcache.report.gain.totals import Totals
 from readcache.report.page.calls import time_line
@@ -45,6 +46,7 @@ def write_page(
 ) -> None:
     """The page, in parts, to `write`. `records`: of one session, every reader's. `about`: facts for its head.
     `agent_id`: the reader that it is about; empty for all. LookupError where there is no such reader."""
+    records = as_counted(records)
     lanes = lanes_of(records, agent_id)
     if not lanes:
         raise LookupError(f"nothing was recorded of agent {agent_id}" if agent_id else "nothing was recorded")
@@ -93,6 +95,7 @@ def _totals(totals: Totals, markers: int, events: Sequence[Event]) -> Iterator[s
     restored = sum(isinstance(event, Delivered) and event.origin is Origin.RESTORED for event in events)
     rows = (
         ("calls answered", number(counts["calls"])),
+        ("results that were not judged", number(counts["missed"])),
         ("characters printed", number(output)),
         ("characters shown", number(counts["shown_chars"])),
         ("left out, net of markers and bounces", number(totals.chars_net) + share),
