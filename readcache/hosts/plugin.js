@@ -29,6 +29,8 @@ const digest = (text) => createHash("sha256").update(text).digest("hex")
 /** @param {string} text */
 const linesOf = (text) => text.split("\n").length - 1
 
+const MOST_UNTOLD = 100
+
 class ReadcachePlugin {
   /** @type {Map<string, string | undefined>} */
   #parents = new Map()
@@ -36,6 +38,9 @@ class ReadcachePlugin {
   #batches = new Map() // calls of one message: the model made each of them before it saw the results of the others
   /** @type {Map<string, string>} */
   #mended = new Map() // session/call/real text -> what the server said later is to stand there
+  #unsent = new Set() // session/call, of replies with markers that no request has held yet
+  /** @type {[session: string, ...Telling][]} */
+  #untold = [] // what the server has yet to be told
   #begun = new Set() // sessions of which this process has seen a list with results
 
   constructor() {
@@ -78,8 +83,42 @@ class ReadcachePlugin {
         const { text } = await this.server.ask(method, this.#reader(session), { ...params, ...known })
         if (text !== undefined && text !== real) kept = { session, real: digest(real), text }
       }
-    } catch {} // the real output stays
+    } catch (error) {
+      this.missed(session, error) // the real output stays
+    }
+    if (kept) this.#unsent.add(`${session}/${call}`)
+    this.#tellRest()
     return kept
+  }
+
+  /**
+   * A result was not judged.
+   * @param {string | undefined} session
+   * @param {unknown} error why
+   */
+  missed(session, error) {
+    this.#tell(session, "missed", { count: 1, why: String(error) })
+  }
+
+  /**
+   * A request was sent as the host made it.
+   * @param {string | undefined} session
+   * @param {unknown} error why
+   */
+  failed(session, error) {
+    this.#tell(session, "failed", { why: String(error) })
+  }
+
+  /** @param {string | undefined} session @param {string} method @param {Record<string, unknown>} params */
+  #tell(session, method, params) {
+    if (this.#untold.length < MOST_UNTOLD) this.#untold.push([session ?? "unknown", method, params])
+    this.#tellRest()
+  }
+
+  #tellRest() {
+    for (const [session, method, params] of this.#untold.splice(0)) {
+      if (!this.server.tell(method, this.#reader(session), params)) this.#untold.push([session, method, params])
+    }
   }
 
   /**
@@ -97,6 +136,7 @@ class ReadcachePlugin {
       const isOurs = kept?.session === session && kept.real === digest(real)
       return this.#mended.get(`${session}/${id}/${digest(real)}`) ?? (isOurs ? kept.text : undefined)
     }
+    const unsent = messages.flatMap(({ results }) => results.filter(({ id }) => this.#unsent.delete(`${session}/${id}`)))
     try {
       await this.#inherit(session, messages)
       const section = await this.#lost(session, messages)
@@ -119,7 +159,13 @@ class ReadcachePlugin {
         if (role === "tool" && content !== before.get(id)) this.#mended.set(`${session}/${id}/${reals.get(id)}`, content)
       }
       return { section, texts: results.map(shortened) }
-    } catch {
+    } catch (error) {
+      // The server may take the list for sent. From now on these results are sent as they are.
+      for (const { id, real } of unsent) {
+        this.#mended.set(`${session}/${id}/${digest(real)}`, real)
+        this.#tell(session, "settle", { call_id: id, text: real })
+      }
+      this.failed(session, error)
       return undefined
     }
   }

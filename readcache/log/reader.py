@@ -325,7 +325,7 @@ class Reader:
             newest = ", ".join(dict.fromkeys(reversed(known[-NEWEST_NAMED:]))) or "none"
             raise UsageError(f"unknown call {call_id!r} (the newest: {newest}); {outcome}")
 
-    def sync(self, messages: Sequence[Mapping[str, Any]], *, gives_back: bool = True) -> Synced:
+    def sync(self, messages: Sequence[Mapping[str, Any]], *, gives_back: bool = True, batch: str = "") -> Synced:
         """Makes the view agree with the message list, and says what has to be rewritten in it. See `Session.sync`, and
         `Reconciler.reconcile` for `gives_back`."""
         from readcache.sync.sync import Reconciler, Synced
@@ -340,7 +340,9 @@ class Reader:
         def events(view: View) -> list[Event]:
             nonlocal synced
             try:
-                synced = reconciler.reconcile(view, messages, tag=self.rules.tag, log=log, gives_back=gives_back)
+                synced = reconciler.reconcile(
+                    view, messages, tag=self.rules.tag, log=log, gives_back=gives_back, batch=batch
+                )
             except Exception as error:  # a list that we do not understand proves nothing visible
                 self._reconciler = None
                 self.log.fail("", error)

@@ -92,8 +92,20 @@ class ReadcacheServer {
     return answer.finally(() => (clearTimeout(timer), this.#waiting.delete(id)))
   }
 
+  /**
+   * Sends a request whose answer is of no interest, after those before it. False if no server runs: it is started by `ask`.
+   * @param {string} method
+   * @param {ReadcacheReader} reader
+   * @param {Record<string, unknown>} params
+   */
+  tell(method, reader, params) {
+    return this.#child?.stdin.write(JSON.stringify({ id: ++this.#last, method, ...reader, params }) + "\n") !== undefined
+  }
+
   end() {
     this.mostStarts = 0
-    this.#child?.kill()
+    const child = this.#child
+    child?.stdin.end() // it ends when it has heard all
+    setTimeout(() => child?.kill("SIGKILL"), this.deadline).unref()
   }
 }

@@ -32,6 +32,7 @@ from readcache import (
 from readcache.context.clearing import mend_and_clear
 from readcache.context.pruner import prune
 from readcache.context.steps import compact_with, compaction_request
+from readcache.process import failures
 from readcache.serve.fields import (
     COUNT_OR_IDS,
     FLAG,
@@ -249,6 +250,11 @@ def _events(session: Session, after: int = 0) -> object:
     return {"events": found, "more": len(records) > MOST_EVENTS}
 
 
+def _failed(session: Session, why: str) -> None:
+    """Note a failure of the client, for `readcache doctor`."""
+    failures.note(session.session_id, f"plugin of {session.reader.rules.host or 'a host'}", why)
+
+
 def _mend(session: Session, messages: list[Any], **given: Any) -> object:
     return _changed(messages, session.mend(messages, **given) if given else mend_and_clear(messages, session))
 
@@ -298,7 +304,7 @@ _MADE: Mapping[str, Callable[[Any], object]] = {
 
 # After any other request, the replies before it were shown.
 _SHOWS_A_LIST = ("mend", "prune", "sync")
-_SAYS_WHAT_WAS_SHOWN = ("commit", "missed", "rewind", "settle")
+_SAYS_WHAT_WAS_SHOWN = ("commit", "failed", "missed", "rewind", "settle")
 
 METHODS: dict[str, Method] = {
     "observe": Method(
@@ -321,6 +327,7 @@ METHODS: dict[str, Method] = {
     "settle": Method({"call_id": TEXT, "text": TEXT}, ("call_id", "text"), give=_nothing),
     "commit": Method({"call_id": TEXT}, ("call_id",), give=_nothing),
     "missed": Method({"count": LINE, "why": TEXT}, ("count", "why"), give=_nothing),
+    "failed": Method({"why": TEXT}, ("why",), call=_failed, give=_nothing),
     "sync": Method(_LIST, ("messages",), give=_as("rewrites")),
     "mend": Method(_LIST, ("messages",), call=_mend),
     "restore_plan": Method({"keep": IDS, "budget": OBJECT, "messages": MESSAGES}, give=_plan),

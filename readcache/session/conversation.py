@@ -60,6 +60,7 @@ class Conversation:
         *,
         cleared: int | Collection[str] | None = None,
         excluded: Collection[str] = (),
+        batch: str = "",
     ) -> dict[str, str]:
         """The message list is the truth: what does not stand verbatim in it is no longer visible, whatever was done to
         it. Shapes of OpenAI, Anthropic, Bedrock's Converse and Gemini, with ids or without. Call it when the newest
@@ -67,13 +68,14 @@ class Conversation:
 
         `cleared`: the results of this list that the provider clears before the model sees it (Anthropic's
         `clear_tool_uses`): how many of the oldest, in all, or their ids. Say it at each call. `excluded`: names of
-        tools whose results it leaves alone and does not count.
+        tools whose results it leaves alone and does not count. `batch`: the batch of calls that the host is making now:
+        its results count as visible even if the list lacks them.
 
         Gives, by call id, the list's own where it has one, what is to stand as the result of replies whose markers name
         what is gone: a note that it is gone, or the full text where no list has held the reply yet. For a call that the
         list does not name, it is the reply alone, which you put in its place; `mend` does that.
         """
-        return dict(self.reader.sync(_seen(messages, cleared, excluded)).by_call)
+        return dict(self.reader.sync(_seen(messages, cleared, excluded), batch=batch).by_call)
 
     def mend(
         self, messages: list[M], *, cleared: int | Collection[str] | None = None, excluded: Collection[str] = ()

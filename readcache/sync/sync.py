@@ -65,18 +65,21 @@ class Reconciler:
         tag: str,
         log: Log = tuple,
         gives_back: bool = True,
+        batch: str = "",
     ) -> Synced:
         """The texts to put into the list, and the events after which the view agrees with it.
 
         The texts are for replies that stay and whose markers name what is gone, with the harness's own words around the
         reply as they are. `gives_back`: a reply that no list has held yet gets its lines back; else the model has been
-        shown every reply in this list, and they are said to be gone.
+        shown every reply in this list, and they are said to be gone. `batch`: the calls that are being made, whose
+        results may not be in the list yet.
 
         Costs a comparison for each message that is as it was, and a look at each visible delivery. `log` is read only
         where markers stand in the list that are in no visible reply.
         """
         self._list.update(visible_to_model(messages))
-        visible = _with_unconfirmed(view)
+        known = _with_unconfirmed(view)
+        visible = [d for d in known if not batch or d.event.when.batch != batch or self._named(d.event)]
         for delivery in self._places.keys() - set(visible):
             self._leave(delivery)
         self._has_ids = self._has_ids or self._names_calls(visible, log)

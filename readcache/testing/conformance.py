@@ -10,7 +10,7 @@ line that is left out must stand elsewhere in that very request, and each marker
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import ClassVar
@@ -18,6 +18,7 @@ from typing import ClassVar
 import pytest
 
 from readcache import Marks
+from readcache.testing.figures import check_figures
 from readcache.testing.hosts import (
     Bash,
     Clear,
@@ -32,6 +33,7 @@ from readcache.testing.hosts import (
     Worker,
 )
 from readcache.testing.requests import NOTE, Requests, markers
+from readcache.testing.rereads import FORMS, cells, together
 
 # The answer that SWE-bench's harnesses wait for; as the first line of an output it would end the conversation.
 SUBMIT = "cat shop.py && echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
@@ -52,26 +54,41 @@ def make_project(root: Path) -> None:
     (root / "like.txt").write_text("".join(f"[UNCHANGED 0000.{n}: x lines 1-{n}, above]\n" for n in range(30)))
 
 
+_NO_FILES: Mapping[str, str] = {}
+
+
 class Conformance:
     """The suite. `host` is yours. Every test is a script; those for what the host has not got are skipped."""
 
     host: ClassVar[HostUnderTest]
 
-    def hold(self, tmp_path: Path, *steps: Step, unchecked: Sequence[int] = ()) -> list[Seen]:
+    def hold(
+        self, tmp_path: Path, *steps: Step, unchecked: Sequence[int] = (), files: Mapping[str, str] | None = None
+    ) -> list[Seen]:
         """Holds the conversation without readcache and with it, compares, and gives what came of it with readcache.
 
-        `unchecked`: steps whose results the host itself cuts, and that are not compared. AssertionError."""
+        `unchecked`: steps whose results the host itself cuts, and that are not compared. `files`: texts of more files
+        of the project. AssertionError."""
+        return self._hold_twice(tmp_path, steps, unchecked, files or {})[0]
+
+    def _hold_twice(
+        self, tmp_path: Path, steps: Sequence[Step], unchecked: Sequence[int] = (), files: Mapping[str, str] = _NO_FILES
+    ) -> tuple[list[Seen], list[Seen]]:
+        """See `hold`: with readcache, and without it."""
         self._need(*steps)
-        without = self._converse(tmp_path / "without", steps, on=False)
-        seen = self._converse(tmp_path / "with", steps, on=True)
+        without, seen = (
+            self._converse(tmp_path / place, steps, files, on=place == "with") for place in ("without", "with")
+        )
         check = Requests(self._normal, LENGTHS)
         for at, (ours, real) in enumerate(zip(seen, without, strict=True)):
             check.compare(ours, None if at in unchecked else real)
         assert files_of(tmp_path / "with") == files_of(tmp_path / "without"), "the files differ in the end"
-        return seen
+        return seen, without
 
-    def _converse(self, root: Path, steps: Sequence[Step], *, on: bool) -> list[Seen]:
+    def _converse(self, root: Path, steps: Sequence[Step], files: Mapping[str, str], *, on: bool) -> list[Seen]:
         make_project(root)
+        for name, text in files.items():
+            (root / name).write_text(text)
         seen = self.host.converse(root, steps, on=on)
         assert len(seen) == len(steps), "converse gives one `Seen` for each step"
         if not on:
@@ -88,6 +105,41 @@ class Conformance:
         return text if normal is None else str(normal(text))
 
     # ------------------------------------------------------------ what is left out, and what is not
+
+    @pytest.mark.parametrize("between", [(), (Worker(1),)], ids=["", "in-another-process"])
+    @pytest.mark.parametrize("form", FORMS)
+    def test_each_way_of_reading_again_is_shortened(
+        self, form: str, between: tuple[Step, ...], tmp_path: Path, request: pytest.FixtureRequest
+    ) -> None:
+        self._need(*between)
+        if between and hasattr(self.host, "store"):  # what is in memory, another process does not know
+            self._keep_in(request.getfixturevalue("tmp_path_factory").getbasetemp() / "store.db", request)
+        held = cells(form, self.host.can)
+        first, again = together([cell.first for cell in held]), together([cell.again for cell in held])
+        files = {f"{cell.name}.py": cell.text for cell in held}
+        seen = self.hold(tmp_path, *first, *between, *again, files=files)
+        results = [result for one in seen[-len(again) :] for result in one.results]
+        missed = [cell.name for cell, result in zip(held, results, strict=True) if not cell.is_shortened(result)]
+        assert not missed, f"{len(held) - len(missed)} of {len(held)} were shortened, but not {missed}"
+
+    def test_no_figure_counts_more_than_the_model_was_sent(
+        self, tmp_path: Path, request: pytest.FixtureRequest
+    ) -> None:
+        if not hasattr(self.host, "store"):
+            pytest.skip("the host has no `store` to be set")
+        self._keep_in(tmp_path / "store.db", request)
+        steps: tuple[Step, ...] = (
+            (_CAT,),
+            (_CAT,),
+            (Bash("ls"),),
+            (_HEAD, _TAIL),
+            (Bash("ls -a"),),
+            (Bash("tail -n 45 shop.py"),),
+        )
+        check_figures(tmp_path / "store.db", *self._hold_twice(tmp_path, steps))
+
+    def _keep_in(self, store: Path, request: pytest.FixtureRequest) -> None:
+        request.getfixturevalue("monkeypatch").setattr(self.host, "store", store)
 
     def test_what_is_visible_is_left_out(self, tmp_path: Path) -> None:
         seen = self.hold(tmp_path, (_CAT,), (_CAT,))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from itertools import takewhile
+from itertools import accumulate, takewhile
 
 from readcache.model.spec.lines import VisibleText, first_missing
 from readcache.testing.hosts import Seen
@@ -17,7 +17,8 @@ _MARKER = re.compile(
     r"\[(?:FILE_UNCHANGED|UNCHANGED|LEFT_OUT|GONE) [0-9a-f]{4}\.\d+: [^\n]*?; (?:repeat to see|it ran[^\n\]]*)\]"
 )
 NOTE = re.compile(r"\[PRUNED [0-9a-f]{4}: [^\n\]]*\]")  # the line that a cleared result leaves
-_NAMED = re.compile(r"\[\S+ \S+ ([^ ,]+) lines? (\d[\d, -]*), (?:above|in)\b")  # one file, and its lines
+# One file, and its lines, or those of them that a search selected.
+_NAMED = re.compile(r"\[\S+ \S+ ([^ ,]+) lines? (?:[\d, -]+ \(selected: )?(\d[\d, -]*)\)?, (?:above|in)\b")
 
 
 def markers(text: str) -> list[str]:
@@ -68,29 +69,41 @@ class Requests:
 
     def _account(self, result: str, truth: str) -> None:
         """Every line of the truth is in the result, or stood for by a marker; and nothing else is in it."""
-        rest, stretches = truth.rstrip("\n").split("\n"), _stretches(result.rstrip("\n"))
+        rest, stretches = truth.removesuffix("\n").split("\n"), _stretches(result.removesuffix("\n"))
         at = 0
         for number, (found, lines) in enumerate(stretches):
             start = _find(lines, rest, at, is_last=number == len(stretches) - 1) if found else 0
             if start is None or rest[start : start + len(lines)] != lines:
                 found_instead = _first_difference(lines, rest[at:])
                 raise AssertionError(f"not what the host shows without readcache: {found_instead}")
-            for marker in found:
-                self._stands_for[marker] = rest[at:start]
-                if len(found) == 1:
-                    self._check_numbers(marker, start - at)
+            for marker, stood_for in _shares(found, rest[at:start]):
+                self._stands_for[marker] = stood_for
+                self._check_numbers(marker, len(stood_for), is_alone=len(found) == 1)
             at = start + len(lines)
         assert at == len(rest), f"lines are missing, and no marker stands for them: {rest[at:][:3]}"
 
-    def _check_numbers(self, marker: str, count: int) -> None:
-        """A marker names as many lines as it stands for, and none that its file has not got."""
-        found = _NAMED.match(marker)
-        if found is None:
-            return
-        spans = [(int(span.partition("-")[0]), int(span.rpartition("-")[2])) for span in found[2].split(", ")]
-        assert sum(high - low + 1 for low, high in spans) == count, f"{marker} stands for {count} lines"
-        longest = self._lengths.get(found[1], spans[-1][1])
-        assert spans[-1][1] <= longest, f"{marker} names lines of a file with {longest}"
+    def _check_numbers(self, marker: str, count: int, *, is_alone: bool) -> None:
+        """A marker names as many lines as it stands for, if it stands alone, and none that its file has not got."""
+        if found := _NAMED.match(marker):
+            assert not is_alone or _count(marker) == count, f"{marker} stands for {count} lines"
+            last = int(re.findall(r"\d+", found[2])[-1])
+            assert last <= self._lengths.get(found[1], last), f"{marker} names lines of a file with fewer"
+
+
+def _count(marker: str) -> int | None:
+    """How many lines of one file it names."""
+    found = _NAMED.match(marker)
+    spans = [span.partition("-") for span in found[2].split(", ")] if found else []
+    return sum(int(last or first) - int(first) + 1 for first, _, last in spans) or None
+
+
+def _shares(found: Sequence[str], lines: list[str]) -> list[tuple[str, list[str]]]:
+    """(marker, the lines that it stands for): of several in a row each has as many as it names, or any of all."""
+    counts = [_count(marker) or 0 for marker in found]
+    if not all(counts) or sum(counts) != len(lines):
+        return [(marker, lines) for marker in found]
+    ends = [*accumulate(counts)]
+    return [(m, lines[end - count : end]) for m, count, end in zip(found, counts, ends, strict=True)]
 
 
 def _alike(before: Sequence[str], after: Sequence[str]) -> int:

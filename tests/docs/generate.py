@@ -25,6 +25,7 @@ PAGES = sorted(
 )
 DOCUMENTS = (
     *("README.md", *PAGES, "docs/hosts/README.md", "tests/failures.md"),
+    *(f"docs/hosts/{name}.md" for name in hosts.tried_hosts()),
     *("tests/benchmarks/README.md", "tests/benchmarks/ab/README.md"),
 )
 BLOCKS: dict[str, Callable[[], str]] = {
@@ -53,6 +54,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "failures": failures.failures,
     "faults": faults.faults,
     "worlds": faults.worlds,
+    **{f"versions of {name.replace('-', ' ')}": partial(hosts.tried, name) for name in hosts.tried_hosts()},
 }
 _BLOCK = re.compile(r"(<!-- generated: ([a-z ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 

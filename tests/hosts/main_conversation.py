@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -79,6 +80,22 @@ def main_steps(can: frozenset[type]) -> list[Step]:
 
 def _as_command(call: Read) -> Bash:
     return Bash(f"cat {call.path}" if call.end is None else f"sed -n '{call.start},{call.end}p' {call.path}")
+
+
+def command_line(root: Path, env: Mapping[str, str]) -> RunReadcache:
+    """Our command line, in a project and with these variables."""
+
+    def readcache(*words: str) -> tuple[int, str]:
+        command = ["readcache", *words]  # as a user does, so that `doctor` finds the program that `init` wrote down
+        ran = subprocess.run(command, cwd=root, env=env, check=False, capture_output=True, text=True)
+        return ran.returncode, ran.stdout
+
+    return readcache
+
+
+def version_of(program: str) -> str:
+    """What a host's program says of its version."""
+    return subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout.split()[-1]
 
 
 def held(version: str, way: str, said: str, seen: Sequence[Seen], readcache: RunReadcache, host: str) -> Held:

@@ -165,7 +165,7 @@ def hold_with_versions(name: str, given: argparse.Namespace) -> bool:
     return fine
 
 
-def hold_under_load(name: str, _: argparse.Namespace) -> bool:
+def hold_under_load(name: str, given: argparse.Namespace) -> bool:
     """Holds the main conversation at rest, then on a busy machine; false when that cost more than a tenth of the
     markers."""
     wants, fine = needs(name), True
@@ -180,6 +180,10 @@ def hold_under_load(name: str, _: argparse.Namespace) -> bool:
             flush=True,
         )
         fine &= load["markers"] >= 0.9 * rest["markers"] > 0 and load["counted"] <= load["markers"]
+    if given.write and fine and at_rest:
+        pairs = zip(at_rest, under_load, strict=True)
+        kept = [{"way": rest["way"], "rest": rest["markers"], "load": load["markers"]} for rest, load in pairs]
+        (HERE / name / "load.json").write_text(json.dumps(kept) + "\n", encoding="utf-8")
     return fine and bool(at_rest)
 
 

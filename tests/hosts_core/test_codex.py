@@ -82,6 +82,18 @@ def test_a_second_read_is_answered_with_its_exit_status(codex: Codex) -> None:
     assert reason.startswith("Process exited with code 3\nOutput:\n[")
 
 
+def test_parallel_calls_are_sources_for_later_ones(codex: Codex) -> None:
+    """Each has a hook of its own, which reads the file before it has the results of the others."""
+    texts = {name: TEXT.replace("line", name) for name in "abc"}
+    for name in texts:
+        codex.call(name, f"cat {name}")
+        codex.ended(name)
+    assert [codex.hook(name, text, f"cat {name}") for name, text in texts.items()] == [None, None, None]
+    for name, text in texts.items():
+        codex.shown(name, f"Process exited with code 0\nOutput:\n{text}")
+    assert all(codex.run(f"{name}2", text, f"cat {name}") for name, text in texts.items())
+
+
 def test_a_command_whose_status_is_not_known_is_not_touched_and_no_source(codex: Codex) -> None:
     codex.call("a")
     assert codex.hook("a") is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -11,11 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from readcache import ReadcacheError
+from readcache import ReadcacheError, Session
 from readcache.hosts import find_host
 from readcache.hosts.checks import check_host
 from readcache.hosts.host import Host, OwnFile, Where
 from readcache.hosts.settings_files.switch import Switch
+from readcache.model.events import Missed
+from tests.helpers.files import wait_until
 
 WHERE = Where("/p", "/home/me", False, (sys.executable, "-m", "readcache"), "on", "max")
 MOVED = {"XDG_CONFIG_HOME": "/etc/mine", "PI_CODING_AGENT_DIR": "/etc/mine/agent"}
@@ -89,18 +92,95 @@ def test_the_host_tells_what_leaves_so_that_it_is_on(host: Host) -> None:
     assert (host.mode, host.hook) == ("on", None)
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="needs Node")
-def test_pi_never_hears_of_an_error_of_ours(tmp_path: Path) -> None:
-    """Events of a shape that no version has had: the host's own result and list stay."""
-    (tmp_path / "plugin.mjs").write_text(written(find_host("pi"), WHERE).text, encoding="utf-8")
-    (tmp_path / "pi.mjs").write_text(
+needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="needs Node")
+NO_EVENT = """
+const result = await heard.tool_result({ toolName: "edit", toolCallId: "c" }, ctx)
+const request = await heard.context({ messages: [null] }, ctx)
+console.log(result, request)
+"""
+# Two reads of a file, and the request that holds them; what it has as the second result is printed.
+TWO_READS = """
+const text = Array.from({ length: 60 }, (_, n) => `line ${n} of a file that is read twice\\n`).join("")
+const messages = [{ role: "user", content: "go on", timestamp: 1 }]
+async function read(toolCallId) {
+  const event = { toolName: "bash", input: { command: "cat f" }, content: [{ type: "text", text }], isError: false }
+  const changed = await heard.tool_result({ ...event, toolCallId }, ctx)
+  const call = { type: "toolCall", id: toolCallId, name: "bash", arguments: event.input }
+  messages.push({ role: "assistant", content: [call] }, { role: "toolResult", toolCallId, ...event, ...changed })
+}
+const sent = async () => {
+  const request = (await heard.context({ messages }, ctx)) ?? { messages }
+  console.log(request.messages.at(-1).content[0].text === text ? "real" : "shortened")
+}
+const server = () => Number(readFileSync(`/proc/${process.pid}/task/${process.pid}/children`, "utf8").split(" ")[0])
+await read("c1")
+console.log(server())
+await sent()
+await read("c2")
+"""
+# A request while the server is stopped, which answers a later one.
+LATE = """
+const client = globalThis[Symbol.for("readcache.pi")].get("s").server
+client.deadline = 100
+process.kill(server(), "SIGSTOP")
+while (!readFileSync(`/proc/${server()}/stat`, "utf8").includes(") T ")) {}
+await sent()
+process.kill(server(), "SIGCONT")
+client.deadline = 60_000
+"""
+
+
+def drive_pi(place: Path, script: str) -> list[str]:
+    """The lines that a script prints that hears pi's events in the place of pi, when its server has ended, too. Our
+    state and store are in `place`."""
+    text = written(find_host("pi"), WHERE).text.replace("deadline = 2000", "deadline = 60_000")  # no clock decides
+    (place / "plugin.mjs").write_text(text, encoding="utf-8")
+    (place / "pi.mjs").write_text(
+        'import { readFileSync } from "node:fs"\n'
         'import extension from "./plugin.mjs"\n'
         "const heard = {}\n"
         "extension({ on: (name, answer) => (heard[name] = answer) })\n"
-        'const ctx = { cwd: "/p", sessionManager: { getSessionId: () => "s" } }\n'
-        'const result = await heard.tool_result({ toolName: "edit", toolCallId: "c" }, ctx)\n'
-        "const request = await heard.context({ messages: [null] }, ctx)\n"
-        "console.log(result, request)\n"
+        f'const ctx = {{ cwd: "{place}", sessionManager: {{ getSessionId: () => "s" }} }}\n'
+        f"{script}\nawait heard.session_shutdown()\n"
     )
-    ran = subprocess.run(["node", "pi.mjs"], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (ran.stdout, ran.stderr) == ("undefined undefined\n", "")
+    state = {"XDG_STATE_HOME": str(place), "READCACHE_STORE": str(place / "store.db")}
+    env = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[2]), **state}
+    ran = subprocess.run(["node", "pi.mjs"], cwd=place, capture_output=True, text=True, check=False, env=env)
+    assert ran.stderr == ""
+    lines = ran.stdout.splitlines()
+    if lines[0].isdecimal():
+        wait_until(lambda: not is_running(int(lines[0])))
+        del lines[0]
+    return lines
+
+
+def is_running(process: int) -> bool:
+    """Check whether there is such a process."""
+    stat = Path(f"/proc/{process}/stat")
+    return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+@needs_node
+def test_pi_never_hears_of_an_error_of_ours(tmp_path: Path) -> None:
+    """Events of a shape that no version has had: the host's own result and list stay."""
+    assert drive_pi(tmp_path, NO_EVENT) == ["undefined undefined"]
+
+
+@needs_node
+def test_an_error_of_the_plugin_is_counted_and_noted_for_doctor(tmp_path: Path) -> None:
+    assert drive_pi(tmp_path, f"{TWO_READS}await sent()\n{NO_EVENT}") == ["real", "shortened", "undefined undefined"]
+    with Session(tmp_path, session_id="s", store=str(tmp_path / "store.db")) as session:
+        (missed,) = (record.event for record in session.events() if isinstance(record.event, Missed))
+    assert (missed.count, missed.why[:10]) == (1, "TypeError:")
+    (noted,) = (tmp_path / "readcache/failures.log").read_text().splitlines()
+    assert "s: plugin of pi: TypeError: " in noted
+
+
+@needs_node
+@pytest.mark.parametrize("is_late", [False, True])
+def test_a_marker_counts_once_a_request_held_it(tmp_path: Path, is_late: bool) -> None:
+    """If the server answers the list too late, the real one is sent, then and later."""
+    script = TWO_READS + (LATE if is_late else "") + "await sent()\n"
+    assert drive_pi(tmp_path, script) == (["real", "real", "real"] if is_late else ["real", "shortened"])
+    with Session(tmp_path, session_id="s", store=str(tmp_path / "store.db")) as session:
+        assert ("covered" in session.stats(), "not_sent" in session.stats()) == (not is_late, is_late)

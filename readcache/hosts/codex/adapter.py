@@ -36,7 +36,7 @@ def _hook(event: Mapping[str, Any], sessions: Sessions) -> Mapping[str, Any] | N
     with open_text(event["transcript_path"]) as file:
         rollout = Rollout(file, call_id)
     session = _session(event, sessions)
-    session.sync(rollout.messages)
+    session.sync(rollout.messages, batch=rollout.batch)  # parallel calls have hooks of their own
     for path, patch in rollout.written:
         session.wrote(path, call_id=patch)
     known = {"exit_code": rollout.exit_code, "cwd": event["cwd"], "call_id": call_id, "batch": rollout.batch}

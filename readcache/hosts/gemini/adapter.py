@@ -42,7 +42,7 @@ def _hook(event: Mapping[str, Any], sessions: Sessions) -> Mapping[str, Any] | N
         return None
     with open_text(event["transcript_path"]) as file:
         messages, batch = chat_messages(file)
-    session.sync(messages)
+    session.sync(messages, batch=batch)
     if name == "run_shell_command":
         answered = _after_command(session, given, event["cwd"], shown, batch)
     elif name == "read_file" and isinstance(shown, str) and not event["tool_response"].get("error"):

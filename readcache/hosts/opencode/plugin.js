@@ -19,10 +19,9 @@ function tellings(directory, tool, args, { output, metadata }) {
     const frame = output === "(no output)" ? { head: 1 } : null
     return [["observe", { command: args.command, output, exit_code, cwd: path(args.workdir ?? "."), complete, frame }]]
   }
-  const shown = metadata.display
-  if (tool === "read" && shown?.type === "file") {
-    const head = output.slice(0, output.indexOf("<content>\n") + 10)
-    const tail = output.slice(output.lastIndexOf("\n\n(", output.indexOf("\n</content>")))
+  const shown = tool === "read" ? (metadata.display ?? displayOf(output, metadata)) : undefined
+  if (shown?.type === "file") {
+    const [head, tail] = aroundLines(output)
     const frame = { head: linesOf(head), tail: linesOf(tail) }
     const lines = { start: shown.lineStart, end: shown.truncated ? shown.lineEnd : null, numbered: ": " }
     return [["observe_read", { path: shown.path, output, ...lines, frame }]]
@@ -36,6 +35,29 @@ function tellings(directory, tool, args, { output, metadata }) {
     return changed.map((name) => ["wrote", { path: path(name) }])
   }
   return COMPARED.includes(tool) ? [["observe_tool", { name: tool, arguments: args, output }]] : []
+}
+
+/**
+ * What stands before and after the lines that a read shows. These have numbers, so that none of them is a tag.
+ * @param {string} output
+ */
+const aroundLines = (output) => [
+  output.slice(0, output.indexOf("<content>\n") + 10),
+  output.slice(output.lastIndexOf("\n\n(", output.indexOf("\n</content>"))),
+]
+
+/**
+ * The same as `metadata.display`, which opencode 1.15 does not give.
+ * @param {string} output
+ * @param {{ truncated?: boolean }} metadata
+ */
+function displayOf(output, { truncated }) {
+  const found = /^<path>(.*)<\/path>\n<type>file<\/type>\n<content>\n(\d+): /.exec(output)
+  if (!found) return undefined
+  const [head, tail] = aroundLines(output)
+  const lineStart = Number(found[2])
+  const lineEnd = lineStart + linesOf(output.slice(head.length, output.length - tail.length))
+  return { type: "file", path: found[1], lineStart, lineEnd, truncated }
 }
 
 /** @typedef {{ info: import("@opencode-ai/sdk").Message, parts: import("@opencode-ai/sdk").Part[] }} Listed */
@@ -86,12 +108,15 @@ export const Readcache = async ({ client, directory }) => {
       try {
         const kept = await readcache.result(sessionID, callID, result.output, tellings(directory, tool, args, result))
         if (kept) result.metadata = { ...result.metadata, readcache: kept }
-      } catch {} // the real output stays
+      } catch (error) {
+        readcache.missed(sessionID, error) // the real output stays
+      }
     },
     "experimental.session.compacting": async ({ sessionID }) => void compacting.add(sessionID),
     "experimental.chat.messages.transform": async (_, { messages }) => {
+      let session
       try {
-        const session = messages.at(-1)?.info.sessionID
+        session = messages.at(-1)?.info.sessionID
         if (!session || compacting.delete(session)) return // a part of the conversation: its summary is of real texts
         const list = messages.map((listed) => asMessage(directory, listed))
         const sent = await readcache.request(session, list)
@@ -102,7 +127,9 @@ export const Readcache = async ({ client, directory }) => {
         for (const [k, { state }] of messages.flatMap(({ parts }) => callsOf(parts)).entries()) {
           if (state.status === "completed") state.output = sent.texts[k] ?? state.output
         }
-      } catch {} // the real list is sent
+      } catch (error) {
+        readcache.failed(session, error) // the real list is sent
+      }
     },
     dispose: async () => readcache.server.end(),
   }

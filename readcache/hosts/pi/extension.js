@@ -101,19 +101,23 @@ export default function (pi) {
     return owners.get(session) === readcache ? session : undefined
   }
   pi.on("tool_result", async (event, ctx) => {
+    let session
     try {
-      const session = sessionOf(ctx)
+      session = sessionOf(ctx)
       if (!session) return
       const isInner = "parentToolCallId" in event && event.parentToolCallId !== undefined // the model does not see it
       const output = isInner ? undefined : oneText(event.content)
       const told = tellings(ctx.cwd, event, output)
       const kept = await readcache.result(session, event.toolCallId, output ?? "", told)
       if (kept) return { details: { .../** @type {object} */ (event.details), readcache: kept } }
-    } catch {} // the real output stays
+    } catch (error) {
+      readcache.missed(session, error) // the real output stays
+    }
   })
   pi.on("context", async ({ messages }, ctx) => {
+    let session
     try {
-      const session = sessionOf(ctx)
+      session = sessionOf(ctx)
       const sent = session && (await readcache.request(session, asList(ctx.cwd, messages)))
       if (!sent) return
       const texts = sent.texts.values()
@@ -126,7 +130,9 @@ export default function (pi) {
           return text === undefined ? message : { ...message, content: [{ type: "text", text }] }
         }),
       }
-    } catch {} // the real list is sent
+    } catch (error) {
+      readcache.failed(session, error) // the real list is sent
+    }
   })
   pi.on("session_shutdown", async () => {
     for (const [session, owner] of owners) if (owner === readcache) owners.delete(session)

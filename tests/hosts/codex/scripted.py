@@ -12,9 +12,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
-from readcache.testing.hosts import Bash, Compact, Delegate, Edit, Seen, Step
-from tests.hosts.scripted_api import Api, ApiHandler
+from readcache.testing.hosts import Bash, Compact, Delegate, Edit, Seen, Step, Worker
+from tests.hosts.scripted_api import Api, ApiHandler, Look, by_process
 
 Item = dict[str, Any]
 FRAME = re.compile(r"(?m)^(?:Chunk ID: .*|Wall time: .*|Original token count: \d+)\n")
@@ -68,6 +69,10 @@ class Model:
         for number, step in enumerate(self.steps):
             if isinstance(step, Compact):
                 yield say("A summary of what came before."), 100
+                self.look()
+                continue
+            if isinstance(step, Worker):
+                yield say("done"), 100
                 self.look()
                 continue
             assert isinstance(step, tuple)
@@ -155,11 +160,24 @@ class _Responses(ApiHandler):
         self.wfile.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
 
 
+def trusted(root: Path) -> str:
+    """What Codex writes when the user trusts the hooks: the hashes that it tells."""
+    from readcache.hosts.codex.check import _ask
+
+    asked: list[dict[str, Any]] = [
+        {"id": 1, "method": "initialize", "params": {"clientInfo": {"name": "test", "version": "1"}}},
+        {"method": "initialized"},
+        {"id": 2, "method": "hooks/list", "params": {"cwds": [str(root)]}},
+    ]
+    hooks = _ask("codex", asked, str(root))["data"][0]["hooks"]
+    return "".join(f'[hooks.state."{hook["key"]}"]\ntrusted_hash = "{hook["currentHash"]}"\n' for hook in hooks)
+
+
 @dataclass
 class CodexHost:
     """See `HostUnderTest`. `more`: lines of Codex' own settings; `env`: variables."""
 
-    can = frozenset((Bash, Edit, Delegate, Compact))
+    can = frozenset((Bash, Edit, Delegate, Compact, Worker))
     store: Path | None = None
     sandbox: str = "danger-full-access"
     more: str = ""
@@ -167,6 +185,9 @@ class CodexHost:
     failures: str = ""  # what was noted
     words: tuple[str, ...] = ()  # for `init`
     has_init: bool = True
+    trusts: bool = False  # the hooks, as the user of a terminal does; else they are run as they are
+    delay: float = 0.0  # seconds for an answer of the model
+    look: Look = lambda *_: None  # at what was sent, what `init` said, and with which variables, while all is there
 
     def normal(self, text: str) -> str:
         """Without the parts of Codex' header that differ from run to run, and that a reply does not have."""
@@ -185,20 +206,30 @@ class CodexHost:
             if self.store is not None:
                 env["READCACHE_STORE"] = str(self.store)
             (home / "config.toml").write_text(CONFIG.format(port=api.server_address[1], more=self.more))
+            api.delay, said = self.delay, ""
             if on and self.has_init:
-                subprocess.run(["readcache", "init", "codex", "--user", *self.words], env=env, cwd=root, check=True)
-            words = ["codex", "exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust"]
-            ran = subprocess.run(
-                [*words, "--sandbox", self.sandbox, "do it"],
-                cwd=root,
-                env=env,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                timeout=300,
-                check=False,
-            )
-            assert ran.returncode == 0, ran.stderr[-2000:]
+                init = ["readcache", "init", "codex", "--user", *self.words]
+                said = subprocess.run(init, env=env, cwd=root, check=True, stdout=-1, text=True).stdout
+            words = ["codex", "exec", "--skip-git-repo-check"]
+            if self.trusts:
+                with (home / "config.toml").open("a") as config, mock.patch.dict(os.environ, env):
+                    config.write(trusted(root))
+            else:
+                words.append("--dangerously-bypass-hook-trust")
+            for number in range(len(by_process(steps))):
+                resume = ["resume", "--last"] if number else []
+                ran = subprocess.run(
+                    [*words, "--sandbox", self.sandbox, *resume, "do it"],
+                    cwd=root,
+                    env=env,
+                    stdin=subprocess.DEVNULL,
+                    capture_output=True,
+                    text=True,
+                    timeout=300,
+                    check=False,
+                )
+                assert ran.returncode == 0, ran.stderr[-2000:]
             noted = home / "state/readcache/failures.log"
             self.failures = noted.read_text() if noted.exists() else ""
+            self.look(model.seen, said, env)
         return model

@@ -6,14 +6,13 @@ import re
 import subprocess
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from readcache.testing.conformance import Conformance, make_project
 from readcache.testing.hosts import Bash, Compact, Edit, Step
 from readcache.testing.requests import markers
-from tests.hosts.codex.scripted import CodexHost, texts_of
+from tests.hosts.codex.scripted import CodexHost, texts_of, trusted
 from tests.hosts.fired import check_fire
 from tests.hosts.measured import Run, compare
 
@@ -133,25 +132,12 @@ def test_doctor_asks_codex_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         "broken  codex      codex does not run the hooks until you trust them: start codex and run /hooks",
     )
     config = tmp_path / "codex" / "config.toml"
-    config.write_text(_trusted(tmp_path))
+    config.write_text(trusted(tmp_path))
     assert doctor()[1] == "ok      codex      on (--user): codex runs the hooks"
-    config.write_text(_trusted(tmp_path) + "[features]\nhooks = false\n")
+    config.write_text(trusted(tmp_path) + "[features]\nhooks = false\n")
     assert "codex does not load" in doctor()[1]
     subprocess.run(["readcache", "uninit", "codex", "--user"], check=True)
     assert not (tmp_path / "codex" / "hooks.json").exists()
-
-
-def _trusted(tmp_path: Path) -> str:
-    """What Codex writes when the user trusts the hooks: the hashes that it tells."""
-    from readcache.hosts.codex.check import _ask
-
-    asked: list[dict[str, Any]] = [
-        {"id": 1, "method": "initialize", "params": {"clientInfo": {"name": "test", "version": "1"}}},
-        {"method": "initialized"},
-        {"id": 2, "method": "hooks/list", "params": {"cwds": [str(tmp_path)]}},
-    ]
-    hooks = _ask("codex", asked, str(tmp_path))["data"][0]["hooks"]
-    return "".join(f'[hooks.state."{hook["key"]}"]\ntrusted_hash = "{hook["currentHash"]}"\n' for hook in hooks)
 
 
 def test_what_it_saves_is_measured(tmp_path: Path) -> None:

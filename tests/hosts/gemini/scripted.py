@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from readcache.testing.hosts import Bash, Compact, Delegate, Edit, Read, Seen, Step
-from tests.hosts.scripted_api import Api, ApiHandler
+from readcache.testing.hosts import Bash, Compact, Delegate, Edit, Read, Seen, Step, Worker
+from tests.hosts.scripted_api import Api, ApiHandler, Look
 
 Part = dict[str, Any]
 NO_ERROR = re.compile(r"\ANot an error: [^\n]*\n")
@@ -56,7 +56,7 @@ class Model:
 
     def play(self) -> Iterator[tuple[list[Part], int]]:
         for number, step in enumerate(self.steps):
-            if isinstance(step, Compact):  # at the first request of the next prompt, which is this one
+            if isinstance(step, (Compact, Worker)):  # at the first request of the next prompt, which is this one
                 self.look()
                 continue
             assert isinstance(step, tuple)
@@ -70,6 +70,8 @@ class Model:
             self.look()
             if isinstance(next_one, Compact):
                 yield say("done"), 900_000
+            elif isinstance(next_one, Worker):
+                yield say("done"), 100
         yield say("done"), 100
 
     def look(self) -> None:
@@ -136,12 +138,14 @@ class _GenerateContent(ApiHandler):
 class GeminiHost:
     """See `HostUnderTest`. `env`: variables; `words`: for `init`; `lost`: the program is gone after `init`."""
 
-    can = frozenset((Bash, Read, Edit, Delegate, Compact))
+    can = frozenset((Bash, Read, Edit, Delegate, Compact, Worker))
     store: Path | None = None
     env: dict[str, str] = field(default_factory=dict)
     words: tuple[str, ...] = ()
     lost: bool = False
     failures: str = ""  # what was noted
+    delay: float = 0.0  # seconds for an answer of the model
+    look: Look = lambda *_: None  # at what was sent, what `init` said, and with which variables, while all is there
 
     def normal(self, text: str) -> str:
         """Without what differs from run to run, and with the output on lines of its own."""
@@ -155,7 +159,7 @@ class GeminiHost:
         return self.run(root, steps, on=on).seen
 
     def run(self, root: Path, steps: Sequence[Step], *, on: bool) -> Model:
-        """The model, after the whole conversation: a prompt, and one more for each compression."""
+        """The model, after the whole conversation: a prompt, and one more for each compression and `Worker`."""
         model = Model(root, steps)
         with tempfile.TemporaryDirectory() as place, Api(model, _GenerateContent) as api:
             settings = Path(place) / ".gemini" / "settings.json"
@@ -175,13 +179,15 @@ class GeminiHost:
             }
             if self.store is not None:
                 env["READCACHE_STORE"] = str(self.store)
+            api.delay, said = self.delay, ""
             if on:
-                subprocess.run(["readcache", "init", "gemini", "--user", *self.words], env=env, cwd=root, check=True)
+                init = ["readcache", "init", "gemini", "--user", *self.words]
+                said = subprocess.run(init, env=env, cwd=root, check=True, stdout=-1, text=True).stdout
             if self.lost:
                 command = re.compile(r'(?<="command": ")[^ "]+')
                 settings.write_text(command.sub(f"{place}/gone/readcache", settings.read_text()))
             gemini = ["gemini", "--yolo", "--skip-trust", "-m", "gemini-2.5-pro"]
-            prompts = 1 + sum(isinstance(step, Compact) for step in steps)
+            prompts = 1 + sum(isinstance(step, (Compact, Worker)) for step in steps)
             for number in range(prompts):
                 words = [*gemini, *(["--resume", "latest"] if number else []), "-p", f"do it {number}"]
                 ran = subprocess.run(
@@ -197,4 +203,5 @@ class GeminiHost:
                 assert ran.returncode == 0, ran.stderr[-2000:]
             noted = Path(place) / "state/readcache/failures.log"
             self.failures = noted.read_text() if noted.exists() else ""
+            self.look(model.seen, said, env)
         return model

@@ -7,13 +7,13 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, cast
 
 from readcache import Marks
-from readcache.testing.hosts import Bash, Clear, Compact, Delegate, Edit, Read, Rewind, Seen, Step, ToolUse
+from readcache.testing.hosts import Bash, Clear, Compact, Delegate, Edit, Read, Rewind, Seen, Step, ToolUse, Worker
 from tests.hosts.opencode.scripted import MODEL, Message, Model, Opencode, install, opencode
 
 PROGRAM = (sys.executable, "-m", "readcache")
@@ -23,20 +23,22 @@ TOP = Path(__file__).resolve().parents[3]
 class OpencodeHost:
     """Two running opencodes, one with the plugin in its user's configuration; or two of a fork."""
 
-    can: frozenset[type] = frozenset((Bash, Read, Edit, Delegate, Compact, Clear, Rewind))
+    can: frozenset[type] = frozenset((Bash, Read, Edit, Delegate, Compact, Clear, Rewind, Worker))
 
     def __init__(self, program: str = "opencode") -> None:
         self.program, self.store = program, cast("Path | None", None)
         self.clear: Marks | None = None
         self._stack = ExitStack()
-        self._running: dict[tuple[bool, Path | None, Marks | None], Opencode] = {}
+        self._homes: dict[tuple[bool, Path | None, Marks | None], Path] = {}
+        self._running: dict[tuple[bool, Path | None, Marks | None, int], Opencode] = {}
         self._home = Path(tempfile.mkdtemp(prefix="readcache-opencode-"))
 
-    def opencode(self, *, on: bool) -> Opencode:
-        """It, started when it is first needed."""
-        key = on, self.store, self.clear
+    def opencode(self, *, on: bool, process: int = 0) -> Opencode:
+        """It, started when it is first needed. `process`: another one of the same user."""
+        kind = on, self.store if on else None, self.clear
+        key = *kind, process
         if key not in self._running:
-            home = self._home / f"{len(self._running)}"
+            home = self._homes.setdefault(kind, self._home / f"{len(self._homes)}")
             if on:
                 install(home, PROGRAM, is_user=True, host=self.program)
             env = {"PYTHONPATH": str(TOP)} | ({} if self.store is None else {"READCACHE_STORE": str(self.store)})
@@ -57,7 +59,9 @@ class OpencodeHost:
 
     def converse(self, root: Path, steps: Sequence[Step], *, on: bool) -> list[Seen]:
         """See `HostUnderTest`."""
-        return Conversation(self.opencode(on=on).at(root)).hold(steps)
+        talk = Conversation(self.opencode(on=on).at(root))
+        talk.elsewhere = lambda process: self.opencode(on=on, process=process).at(root)
+        return talk.hold(steps)
 
 
 class Conversation:
@@ -65,6 +69,7 @@ class Conversation:
 
     def __init__(self, host: Opencode) -> None:
         self.host = host
+        self.elsewhere: Callable[[int], Opencode] = lambda _: host
         self.session = host.begin()
         self.requests: list[Message] = []  # of this step: to the main agent's model
         self.inner: list[Message] = []  # to the sub-agent's
@@ -88,6 +93,9 @@ class Conversation:
             self.host.ask(f"/session/{self.session}/summarize", MODEL)
         elif isinstance(step, Clear):
             self.clear()
+        elif isinstance(step, Worker):
+            self.host = self.elsewhere(step.number)
+            self.host.model.script = self.script
         elif isinstance(step, Rewind):
             self.host.ask(f"/session/{self.session}/revert", {"messageID": self.turns[-step.calls]})
             del self.turns[-step.calls :]

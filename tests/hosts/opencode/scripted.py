@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import threading
+import time
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
@@ -30,6 +31,7 @@ class Model(http.server.ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.script: Callable[[Message], Message] = lambda _: {"content": "nothing"}
+        self.delay = 0.0  # seconds for an answer
         self.prompt = 100  # tokens that it says a request has
         self.compacts = False  # does opencode compact by itself, where a request is too long?
         self.lock = threading.Lock()
@@ -49,6 +51,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        time.sleep(self.server.delay)
         with self.server.lock:
             answer = self.server.script(body)
         self.send_response(200)

@@ -16,10 +16,11 @@ from typing import Any
 
 from readcache.hosts import find_host
 from readcache.hosts.host import OwnFile, Where
-from readcache.testing.hosts import Bash, Compact, Edit, Read, Rewind, Seen, Step, ToolUse
+from readcache.testing.hosts import Bash, Compact, Edit, Read, Rewind, Seen, Step, ToolUse, Worker
 from tests.helpers.files import WATCHDOG
 from tests.hosts.opencode.host import seen
 from tests.hosts.opencode.scripted import Message, Model
+from tests.hosts.scripted_api import by_process
 
 PROGRAM = (sys.executable, "-m", "readcache")
 TOP = Path(__file__).resolve().parents[3]
@@ -146,9 +147,9 @@ def pi(home: Path, root: Path, *words: str, **env: str) -> Iterator[Pi]:
 
 
 class PiHost:
-    """See `HostUnderTest`: a pi for each conversation."""
+    """See `HostUnderTest`: a pi for each conversation, and one more for each `Worker`."""
 
-    can: frozenset[type] = frozenset((Bash, Read, Edit, Compact, Rewind))
+    can: frozenset[type] = frozenset((Bash, Read, Edit, Compact, Rewind, Worker))
     store: Path | None = None
 
     def converse(self, root: Path, steps: Sequence[Step], *, on: bool) -> list[Seen]:
@@ -157,8 +158,11 @@ class PiHost:
             if on:
                 extension(Path(home), PROGRAM, is_user=True)
             env = {} if self.store is None else {"READCACHE_STORE": str(self.store)}
-            with pi(Path(home), root, **env) as running:
-                return running.hold(*steps)
+            seen: list[Seen] = []
+            for part in by_process(steps):
+                with pi(Path(home), root, *(["--continue"] if seen else []), **env) as running:
+                    seen += running.hold(*part)
+            return seen
 
     def normal(self, text: str) -> str:
         """Without what differs between two projects, and the name of a file with a whole output."""

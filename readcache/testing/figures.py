@@ -1,0 +1,39 @@
+"""The law of figures: `readcache gain` counts no marker and no saved character that the model was not sent."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from readcache.testing.hosts import Seen
+from readcache.testing.requests import markers
+
+_ROUNDING = 1  # characters of a result: a host may trim the newline at its end
+
+
+def check_figures(store: Path, ours: Sequence[Seen], real: Sequence[Seen]) -> None:
+    """Compare what a store says with what the model was sent in the conversation that it is of. AssertionError.
+
+    Only results of the last step may be missing in the figures: nothing that came later says what became of them.
+    """
+    ran = subprocess.run(
+        [sys.executable, "-m", "readcache", "gain", "--json", "--store", str(store)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    said: dict[str, Any] = json.loads(ran.stdout)
+    counted = said["windows"]["all"]
+    steps = [list(zip(one.results, other.results, strict=True)) for one, other in zip(ours, real, strict=True)]
+    cut = [[(shown, full) for shown, full in step if markers(shown)] for step in steps]
+    sent, sure = sum(map(len, cut)), sum(map(len, cut[:-1]))
+    assert sure <= counted["results_cut"] <= sent, f"{counted['results_cut']} results cut, and {sent} were sent"
+    assert said["checked"]["markers"] <= sum(len(markers(shown)) for step in cut for shown, _ in step)
+    saved = [sum(len(full) - len(shown) for shown, full in step) for step in cut]
+    least, most = sum(saved[:-1]) - _ROUNDING * sure, sum(saved) + _ROUNDING * sent
+    assert least <= counted["chars_saved"] <= most, f"{counted['chars_saved']} characters, and {sum(saved)} were saved"

@@ -1,0 +1,23 @@
+"""Gemini CLI holds the main conversation. See tests/hosts/main_conversation.py."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from readcache.testing.hosts import Seen, Step
+from tests.hosts.gemini.scripted import GeminiHost
+from tests.hosts.main_conversation import SECONDS, Held, command_line, held, version_of
+
+CAN = GeminiHost.can
+
+
+def hold(root: Path, steps: Sequence[Step], way: str) -> Held:
+    """Hold it, with `init --on`."""
+    found: list[Held] = []
+
+    def look(seen: list[Seen], said: str, env: dict[str, str]) -> None:
+        found.append(held(version_of("gemini"), way, said, seen, command_line(root, env), "gemini"))
+
+    GeminiHost(words=("--on",), delay=SECONDS, look=look).run(root, steps, on=True)
+    return found[0]

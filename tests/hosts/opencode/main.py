@@ -1,0 +1,26 @@
+"""opencode holds the main conversation. See tests/hosts/main_conversation.py."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from readcache.testing.hosts import Step
+from tests.hosts.main_conversation import SECONDS, Held, command_line, held, version_of
+from tests.hosts.opencode.host import Conversation, OpencodeHost
+from tests.hosts.opencode.scripted import Model, opencode
+
+CAN = OpencodeHost.can
+
+
+def hold(root: Path, steps: Sequence[Step], way: str) -> Held:
+    """Hold it."""
+    home, model = root.parent / "home", Model()
+    home.mkdir()
+    readcache = command_line(root, os.environ | {"HOME": str(home)})
+    _, said = readcache("init", "opencode", "--user")
+    with opencode(home, model, root) as host:
+        model.delay = SECONDS
+        seen = Conversation(host).hold(steps)
+    return held(version_of("opencode"), way, said, seen, readcache, "opencode")

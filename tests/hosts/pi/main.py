@@ -1,0 +1,25 @@
+"""pi holds the main conversation. See tests/hosts/main_conversation.py."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from readcache.testing.hosts import Step
+from tests.hosts.main_conversation import SECONDS, Held, command_line, held, version_of
+from tests.hosts.pi.host import PiHost, pi
+
+CAN = PiHost.can
+
+
+def hold(root: Path, steps: Sequence[Step], way: str) -> Held:
+    """Hold it."""
+    home = root.parent / "home"
+    home.mkdir()
+    readcache = command_line(root, os.environ | {"HOME": str(home)})
+    _, said = readcache("init", "pi", "--user")
+    with pi(home, root) as running:
+        running.model.delay = SECONDS
+        seen = running.hold(*steps)
+    return held(version_of("pi"), way, said, seen, readcache, "pi")
