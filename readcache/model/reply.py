@@ -169,7 +169,7 @@ class Reply:
         return found
 
 
-def in_full(reply: Reply, reason: Reason) -> Reply:
+def without_omissions(reply: Reply, reason: Reason) -> Reply:
     """Return the reply with nothing omitted after all."""
     shown = (Shown(reply.full_text),)
     known = {"text": reply.full_text, "segments": shown, "outcome": Outcome.FULL, "reason": reason}

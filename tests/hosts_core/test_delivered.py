@@ -23,7 +23,7 @@ from tests.helpers.claude import ClaudeTalk
 from tests.helpers.files import text
 from tests.hosts.delivered import broken_law, figures
 
-OUTPUTS = {name: text(end=end) for name, end in (("a", 30), ("b", 45), ("c", 60))}
+OUTPUTS = {name: text(1, last) for name, last in (("a", 30), ("b", 45), ("c", 60))}
 CALLS = st.lists(st.tuples(st.sampled_from([*OUTPUTS]), st.booleans()), max_size=12)
 
 
@@ -123,7 +123,13 @@ def test_a_hook_whose_answer_was_not_taken_gets_no_credit(tmp_path: Path) -> Non
     sessions = Sessions(tmp_path / "p", store=tmp_path / "s.db")
     talk = DeafTalk(tmp_path / "p", tmp_path / "home", sessions)
     received = dict[str, str]()
-    steps = [Bash("cat shop.py"), Bash("head -n 40 shop.py"), Read("shop.py"), Bash("tail -n 50 shop.py"), Bash("ls")]
+    steps: list[Bash | Read] = [
+        Bash("cat shop.py"),
+        Bash("head -n 40 shop.py"),
+        Read("shop.py"),
+        Bash("tail -n 50 shop.py"),
+        Bash("ls"),
+    ]
     for number, call in enumerate(steps):
         talk.deaf = number == 1
         seen = talk.step((call,))

@@ -16,7 +16,7 @@ from readcache import Mode, Outcome, Policy, Reason, Reply, Session
 from readcache.log.store import Store
 from readcache.log.store.memory import MemoryStore
 from readcache.model.errors import StoreError
-from readcache.model.reply import in_full
+from readcache.model.reply import without_omissions
 from tests.helpers.files import LINES, TEXT, in_time_enough, text, with_numbers
 from tests.helpers.one_call import one_call_session
 from tests.helpers.replies import sources
@@ -268,7 +268,7 @@ def settled_in_full(new: Sessions, reason: Reason | None) -> Reply:
     session.observe("cat f", text())
     reply = session.observe("cat f", text(), commit=False)
     session.reader.settle(reply.call_id, reply.full_text, reason)
-    return in_full(reply, reason or Reason.NOT_SENT)
+    return without_omissions(reply, reason or Reason.NOT_SENT)
 
 
 def not_proven(new: Sessions) -> Reply:
@@ -282,7 +282,7 @@ def not_sent(new: Sessions) -> Reply:
 def unconfirmed(new: Sessions) -> Reply:
     session = new()
     session.observe("cat f", text())
-    return in_full(session.observe("cat f", text(), commit=False), Reason.UNCONFIRMED)
+    return without_omissions(session.observe("cat f", text(), commit=False), Reason.UNCONFIRMED)
 
 
 ROWS: list[tuple[Story, Outcome, Reason]] = [

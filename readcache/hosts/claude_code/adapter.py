@@ -45,8 +45,8 @@ def _after_tool(event: Event, sessions: Sessions, told: Callable[[Reply], object
     from readcache.hosts.claude_code.results import judged, proven_reply
 
     session, proof = session_of(event, sessions), TranscriptProof(event)
-    proof.confirm_shown(session)
     proof.credit_restored(session)
+    proof.confirm_shown(session)
     result = judged(event, session, proof.directory())
     reply = proven_reply(result.answer, lambda reply: proof.of(reply, session), session, told) if result else None
     if result is None or reply is None:
@@ -60,8 +60,8 @@ def _after_compaction(event: Event, sessions: Sessions) -> dict[str, Any] | None
     from readcache.hosts.restored import answer_compaction
 
     session, proof = session_of(event, sessions), TranscriptProof(event)
-    proof.confirm_shown(session)
     proof.credit_restored(session)  # after the compaction before this one
+    proof.confirm_shown(session)
     return answer_compaction(session, without=_own_files(session))
 
 

@@ -66,8 +66,8 @@ class TranscriptProof:
 
     def confirm_shown(self, session: Session) -> None:
         """Tell the session which texts the model was sent for the replies that it gave since. Those that the transcript
-        does not have yet stay unconfirmed."""
-        if not (waiting := session.view.waiting):
+        does not have yet stay unconfirmed. Call it after `credit_restored`, which has brought the view up to date."""
+        if not (waiting := session.reader.log.view.waiting):
             return
         newest = Transcript(tail(self._path))
         for call_id, event in list(waiting.items()):

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from readcache import Omitted, Outcome, Reason, Reply, Session, Shown
-from readcache.model.reply import in_full
+from readcache.model.reply import without_omissions
 from readcache.transcripts.claude_code import NOT_SHOWN, WRITERS, bare
 
 Event = Mapping[str, Any]
@@ -107,7 +107,7 @@ def proven_reply(
     is_full = reply.outcome is Outcome.FULL
     if not is_full and not is_proven(reply):
         session.reader.settle(reply.call_id, reply.full_text, Reason.NOT_PROVEN)
-        reply, is_full = in_full(reply, Reason.NOT_PROVEN), True
+        reply, is_full = without_omissions(reply, Reason.NOT_PROVEN), True
     told(reply)
     return None if is_full else reply
 
