@@ -332,7 +332,7 @@ class Reader:
         reconciler = self._reconciler = self._reconciler or Reconciler()
 
         def log() -> list[Event]:
-            return [record.event for record in self.log.records()]
+            return [record.event for record in self.log.store.records(self.log.session_id)]  # each text that there was
 
         def events(view: View) -> list[Event]:
             nonlocal synced

@@ -59,7 +59,7 @@ class LoggedMarkers:
                 self._read(log(), tag)
                 self._read_at = view.calls.number
             except StoreError:
-                self._read((delivery.event for delivery in view.deliveries), tag)
+                self._read(map(view.answer_of, view.deliveries), tag)
                 self._read_at = -1
         if self._read_at >= 0:
             self._foreign.update(text for text in found.values() if text not in self._made)
@@ -85,7 +85,7 @@ class LoggedMarkers:
     def _read(self, log: Iterable[Event], tag: str) -> None:
         texts: dict[tuple[str, Origin], str] = {}
         for event in log:
-            if not isinstance(event, (Delivered, Settled)):
+            if not isinstance(event, (Delivered, Settled)) or (isinstance(event, Settled) and event.confirms):
                 continue
             texts[event.call_id, event.origin] = event.text
             if marker.may_hold(event.text, tag):

@@ -119,14 +119,13 @@ class Request:
         form = {"nl": "{:6}\t", "read →": "{:5}→", "read :": "{}: "}.get(shape)
         return "".join(part) if form is None else number(part, self.start, form)
 
-    def ask(self, session: Session, output: str, call_id: str) -> Any:
+    def ask(self, session: Session, output: str, call_id: str, *, commit: bool = True) -> Any:
+        known: dict[str, Any] = {"call_id": call_id, "commit": commit}
         if self.shape == "tool":
-            return session.observe_tool("show", output, arguments={"file": self.file}, call_id=call_id)
+            return session.observe_tool("show", output, arguments={"file": self.file}, **known)
         if not self.shape.startswith("read"):
-            return session.observe(self.command, output, cwd=ROOT, call_id=call_id)
-        return session.observe_read(
-            self.file, output, start=self.start, end=self.end, numbered=self.numbered, call_id=call_id
-        )
+            return session.observe(self.command, output, cwd=ROOT, **known)
+        return session.observe_read(self.file, output, start=self.start, end=self.end, numbered=self.numbered, **known)
 
 
 SHAPES = (

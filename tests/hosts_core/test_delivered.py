@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readcache import Session, Sessions
+from readcache import Policy, Session, Sessions
+from readcache.cli.main import main
+from readcache.hosts.judged_lists import JudgedLists
 from readcache.model.reply import Outcome
 from readcache.report.log_check import LogCheck
+from readcache.serve.mcp.readers import McpReaders
 from readcache.serve.protocol import Protocol
 from readcache.testing.conformance import make_project
 from readcache.testing.hosts import Bash, Read
@@ -19,7 +23,7 @@ from tests.helpers.claude import ClaudeTalk
 from tests.helpers.files import text
 from tests.hosts.delivered import broken_law, figures
 
-OUTPUTS = {name: text(end=end) for name, end in (("a", 30), ("b", 45), ("c", 60))}
+OUTPUTS = {name: text(1, last) for name, last in (("a", 30), ("b", 45), ("c", 60))}
 CALLS = st.lists(st.tuples(st.sampled_from([*OUTPUTS]), st.booleans()), max_size=12)
 
 
@@ -119,7 +123,13 @@ def test_a_hook_whose_answer_was_not_taken_gets_no_credit(tmp_path: Path) -> Non
     sessions = Sessions(tmp_path / "p", store=tmp_path / "s.db")
     talk = DeafTalk(tmp_path / "p", tmp_path / "home", sessions)
     received = dict[str, str]()
-    steps = [Bash("cat shop.py"), Bash("head -n 40 shop.py"), Read("shop.py"), Bash("tail -n 50 shop.py"), Bash("ls")]
+    steps: list[Bash | Read] = [
+        Bash("cat shop.py"),
+        Bash("head -n 40 shop.py"),
+        Read("shop.py"),
+        Bash("tail -n 50 shop.py"),
+        Bash("ls"),
+    ]
     for number, call in enumerate(steps):
         talk.deaf = number == 1
         seen = talk.step((call,))
@@ -160,3 +170,53 @@ def test_a_source_that_was_not_proven_gives_one_row_that_says_so(tmp_path: Path)
     assert session.stats()["calls"] == 3
     assert "insisted" not in session.stats()
     assert all(row.account.outcome is Outcome.FULL for row in rows)  # type: ignore[union-attr]
+
+
+def test_a_result_of_mcp_counts_once_it_is_written() -> None:
+    readers = McpReaders("/w", policy=Policy(), one_reader=True)
+    session = readers.session_of({})
+    session.observe("cat a", OUTPUTS["a"])
+    with readers.caller({}) as caller:
+        reply = session.observe("cat a", OUTPUTS["a"], call_id=caller.call_id, commit=False)
+        readers.answered(caller, reply)
+    readers.written('{"id": 1, "result": {}}\n')
+    assert session.stats()["unconfirmed"] == 1
+    readers.written(json.dumps({"id": 2, "result": {"structuredContent": {"call_id": caller.call_id}}}) + "\n")
+    assert session.stats().get("unconfirmed", 0) == 0
+    assert session.stats()["covered"] == 1
+
+
+def test_a_list_that_is_sent_confirms_what_was_put_into_it() -> None:
+    lists = JudgedLists("strands", None, {"root": "/w", "policy": "default"})
+    messages: list[dict[str, Any]] = []
+    for number in range(2):
+        call = {"id": f"c{number}", "type": "function"}
+        call |= {"function": {"name": "bash", "arguments": json.dumps({"command": "cat a"})}}  # type: ignore[dict-item]
+        messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        messages.append({"role": "tool", "tool_call_id": f"c{number}", "content": OUTPUTS["a"]})
+        sent = lists.messages(messages, "talk")
+    assert sent[-1]["content"] != OUTPUTS["a"]
+    assert lists.stats()["covered"] == 1
+    assert lists.stats().get("unconfirmed", 0) == 0
+
+
+def test_gain_says_what_is_unconfirmed_and_what_was_not_judged(tmp_path: Path, capsys: Any) -> None:
+    store = str(tmp_path / "s.db")
+    with Session(tmp_path, session_id="s", store=store) as session:
+        session.observe("cat a", OUTPUTS["a"])
+        session.observe("cat a", OUTPUTS["a"], commit=False)
+        session.missed(3, "the server was late")
+    assert main(["gain", "--store", store]) == 0
+    said = capsys.readouterr().out
+    assert "3 of 5 results were not judged: the server was late" in said
+    assert [set(line.split()[-4:]) for line in said.splitlines() if line.startswith("  unconfirmed: ")] == [{"1"}]
+    assert "omissions checked: 0 of 0 markers" in said
+    main(["gain", "--store", store, "--short"])
+    assert capsys.readouterr().out == "readcache: 0.0 % saved, 0 tokens, 2 of 5 calls today\n"
+    main(["stats", "--store", store, "--json"])
+    counts = json.loads(capsys.readouterr().out)
+    assert (counts["missed"], counts["unconfirmed"], counts["tokens_saved"]) == (3, 1, 0)
+    main(["log", "--store", store])
+    rows = [line.split()[4] for line in capsys.readouterr().out.splitlines()]
+    assert rows == ["full/not_seen", "full/unconfirmed", "not"]
+    assert main(["verify", "--store", store]) == 0

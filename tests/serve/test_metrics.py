@@ -103,19 +103,34 @@ def test_a_scrape_says_what_the_session_counted(at: ServerPlace) -> None:
     assert 0 < found[f"readcache_judging_seconds_sum{of}"] < WATCHDOG
 
 
+def after_codex(event: bytes, shown: str) -> bytes:
+    """Codex' next event: its session's file has what the model was sent."""
+    told = json.loads(event)
+    with Path(told["transcript_path"]).open("a") as file:
+        result = {"type": "function_call_output", "call_id": told["tool_use_id"], "output": shown}
+        call = {"type": "function_call", "name": "exec_command", "call_id": "three", "arguments": '{"cmd": "ls"}'}
+        ended = {"type": "item_completed", "item": {"type": "CommandExecution", "id": "three", "exit_code": 0}}
+        for kind, payload in (("response_item", result), ("response_item", call), ("event_msg", ended)):
+            file.write(json.dumps({"type": kind, "payload": payload}) + "\n")
+    more = {"tool_use_id": "three", "tool_input": {"command": "ls"}, "tool_response": "file"}
+    return json.dumps({**told, **more}).encode()
+
+
 def test_hooks_and_shims_that_a_server_answers_count_for_their_hosts(at: ServerPlace, tmp_path: Path) -> None:
     hostile = 'x"} 1\nreadcache_calls_total{host="codex'
     with serving(at, "--on-demand", stdin=subprocess.DEVNULL) as server:
         at.wait()
         for event in events_of("codex", tmp_path / "codex") + events_of("gemini", tmp_path / "gemini")[:1]:
-            ask(at, "codex" if b"codex" in event else "gemini", event)
+            answer = ask(at, "codex" if b"codex" in event else "gemini", event)
+            if b"decision" in answer:
+                ask(at, "codex", after_codex(event, json.loads(answer[1:])["reason"]))
         ask(at, "codex", b'["no event"]')
         for number in range(20):
             in_sandbox(at, "shims" if number < 2 else f"{hostile}{number}")
-        wait_until(lambda: sum(of_name(server.scrape(), "readcache_calls_total").values()) == 23)
+        wait_until(lambda: sum(of_name(server.scrape(), "readcache_calls_total").values()) == 24)
         found = server.scrape()
     calls = of_name(found, "readcache_calls_total")
-    assert calls == {'{host="codex"}': 2, '{host="gemini"}': 1, '{host="shims"}': 2, '{host="other"}': 18}
+    assert calls == {'{host="codex"}': 3, '{host="gemini"}': 1, '{host="shims"}': 2, '{host="other"}': 18}
     failures = of_name(found, "readcache_failures_total")
     assert [labels for labels, count in failures.items() if count] == ['{cause="internal_error",host="codex"}']
     omissions = of_name(found, "readcache_omissions_total")

@@ -13,6 +13,7 @@ STEPS = {
     "reads_at_once": 6,
     "reads_by_an_old_id": 2,
     "reads_with_the_hosts_numbers": 4,
+    "reads_unconfirmed": 8,
     "writes": 5,
     "writes_and_shows": 3,
     "told_of_a_write": 3,

@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 from unittest import mock
 
@@ -146,6 +147,35 @@ class RandomWorld:
         shown = number(lines_of(reply.text), request.start - rng.choice((0, 0, 1)), "{:5}→")
         self._never_raises(lambda: self._of(reader).settle(reply.call_id, shown))
         self._cut(reader, reply.call_id, request.command, shown)
+
+    def _reads_unconfirmed(self, reader: Reader, rng: random.Random) -> None:
+        """The host says later whether it showed the reply, or not at all; or it shows the output, or nothing."""
+        requests = [self._request(rng) if rng.random() < 0.4 or not self.asked else rng.choice(self.asked[-4:])]
+        requests = requests * rng.choice((1, 1, 2))
+        session = self._of(reader)
+        answers = []
+        for request in requests:
+            output, call = request.output(self.files), self._new_call()
+            reply = self._never_raises(partial(request.ask, session, output, call, commit=False))
+            demand(self.spec.answered(reader.name, reply, output, said=request.command, request=""))
+            self.told["omissions"] += len(reply.omissions())
+            self._sees(reader, call, request.command, reply.text)
+            answers.append((request.command, call, output, reply))
+        for said, call, output, reply in rng.sample(answers, len(answers)):
+            what = rng.choice(("commits", "settles", "shows all", "tells nothing", "drops it"))
+            with contextlib.suppress(UsageError):  # it was never logged
+                if what == "commits":
+                    session.commit(call)
+                elif what == "settles" and call not in reader.cut:
+                    session.settle(call, reply.text)
+                elif what == "shows all" and self.policy.clip is None:
+                    session.settle(call, output)
+                    self._cut(reader, call, said, output)
+                    self.told["shown in full instead"] += bool(reply.omissions())
+            if what == "drops it" and reply.omissions():
+                del reader.turns[call]
+                reader.cut.discard(call)
+                self.spec.cleared(reader.name, [call])
 
     def _asks(self, reader: Reader, request: Request) -> None:
         self._takes(reader, request, self._answer(reader, request))
