@@ -8,15 +8,15 @@ from readcache.log.store import open_store
 from readcache.model.errors import ReadcacheError
 from readcache.process.settings import Settings
 from readcache.process.state import is_missing
-from readcache.report.coverage import ENOUGH, Coverage
+from readcache.report.coverage import ENOUGH, HostCoverage
 from readcache.report.gain.answered import ReaderFold
 
 _MOST_SESSIONS = 60  # the newest; each takes some milliseconds
 
 
-def coverage(spec: str) -> list[Coverage]:
+def coverage(spec: str) -> list[HostCoverage]:
     """Return one for each host: of its newest sessions, as many as have enough results. StoreError."""
-    found = dict[str, Coverage]()
+    found = dict[str, HostCoverage]()
     if is_missing(spec):
         return []
     with closing(open_store(spec)) as store:
@@ -24,7 +24,7 @@ def coverage(spec: str) -> list[Coverage]:
         for session, agent, *_ in newest:
             calls = ReaderFold(session, agent, None).take(store.records(session, agent))
             host = next((call.host for call in calls if call.host), "")
-            known = found.setdefault(host, Coverage(host))
+            known = found.setdefault(host, HostCoverage(host))
             if known.seen < ENOUGH:
                 known.add(calls)
     return list(found.values())

@@ -16,7 +16,7 @@ _WITHHELD = (Reason.NOT_PROVEN, Reason.NOT_SENT, Reason.UNCONFIRMED)
 
 
 @dataclass
-class Coverage:
+class HostCoverage:
     """The newest results of one host. `host` is "" if no result of it was judged."""
 
     host: str

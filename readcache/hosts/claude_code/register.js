@@ -293,14 +293,15 @@ async function tellRest($, e, next) {
 async function noteFork($, e, next) {
   const parent = e.parentAgentId ? { agentId: e.parentAgentId } : {}
   const since = doneAt.get(e.parentAgentId) ?? 0
-  const messages = e.fork ? messagesAbove(e.tool_use_id, await $.session.messages({ as: "api", ...parent })) : undefined
+  const above = e.fork ? await $.session.messages({ as: "api", ...parent }).catch(noteError) : undefined
+  const messages = messagesAbove(e.tool_use_id, above)
   const done = await next(e)
   if (done.agentId && !e.fork && !lines.has(done.agentId)) lines.set(done.agentId, new Set())
   if (!messages || !done.agentId) return done
   if (inherited.size >= MOST_KEPT) inherited.clear()
   inherited.set(done.agentId, { by: e.parentAgentId, since, ...inherited.get(e.parentAgentId), messages })
-  const known = { session_id: await $.session.id(), agent_id: done.agentId, parent_id: e.parentAgentId }
-  await ask($, { ...known, hook_event_name: "Forked" })
+  const known = { agent_id: done.agentId, parent_id: e.parentAgentId, hook_event_name: "Forked" }
+  await $.session.id().then((session_id) => ask($, { session_id, ...known })).catch(noteError)
   return done
 }
 
@@ -333,8 +334,9 @@ export function register(on) {
     cut.delete(e.agentId)
     inherited.delete(e.agentId)
     const kept = done.messages.flatMap(({ toolResults }) => (toolResults ?? []).map(({ tool_use_id }) => tool_use_id))
-    const event = { session_id: await $.session.id(), agent_id: e.agentId, hook_event_name: "Compacted", kept }
-    const answer = await within(COMPACTION_PATIENCE, ask($, event))
+    const event = { agent_id: e.agentId, hook_event_name: "Compacted", kept }
+    const telling = $.session.id().then((session_id) => ask($, { session_id, ...event }))
+    const answer = await within(COMPACTION_PATIENCE, telling.catch(noteError))
     if (!answer?.text) return done
     keepLines(e.agentId, answer.text)
     return { ...done, messages: [...done.messages, { role: "user", text: answer.text, toolUses: [] }] }
