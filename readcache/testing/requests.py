@@ -39,7 +39,7 @@ class Requests:
         """Compare a request with the same one of a conversation without readcache. AssertionError. None: the true
         results are unknown."""
         texts = [*ours.texts, *ours.results]
-        shown = [VisibleText(_MARKER.sub("", text)) for text in texts]
+        shown = [VisibleText(_MARKER.sub("", self._normal(text))) for text in texts]
         if real is not None:
             assert len(ours.results) == len(real.results), (
                 f"{len(real.results)} results, and {len(ours.results)} with readcache"

@@ -34,7 +34,7 @@ FORMS: Mapping[str, Callable[[Sequence[str]], str]] = {
 }
 
 
-class Reread(NamedTuple):
+class ReadAgain(NamedTuple):
     """A file `name`.py, how it is shown first, and how it is read again."""
 
     name: str
@@ -48,14 +48,14 @@ class Reread(NamedTuple):
         return sum(line in result for line in self.in_view) <= _AGAIN * len(self.in_view)
 
 
-def cells(form: str, kinds: frozenset[type]) -> list[Reread]:
+def cells(form: str, kinds: frozenset[type]) -> list[ReadAgain]:
     """Return a cell for each pair of ways, if the host has calls of both kinds."""
     out = []
     for (first, (show, before)), (again, (repeat, after)) in product(WAYS.items(), repeat=2):
         name = f"{first}_{again}"
         text = FORMS[form]([f"{name}_{n} = compute({n * 7919 % 1000}, 'value')" for n in range(1, LINES + 1)])
         in_view = _shown(text, *before) & _shown(text, *after)
-        out.append(Reread(name, text, show(f"{name}.py"), repeat(f"{name}.py"), in_view))
+        out.append(ReadAgain(name, text, show(f"{name}.py"), repeat(f"{name}.py"), in_view))
     return [cell for cell in out if {type(cell.first), type(cell.again)} <= kinds]
 
 

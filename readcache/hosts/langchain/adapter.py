@@ -23,9 +23,9 @@ from readcache.hosts.fallback import LOG, fallback
 from readcache.hosts.langchain.messages import (
     as_chat,
     asked_by,
-    in_full,
     messages_of,
     tool_result,
+    with_lines_back,
     with_reply,
 )
 from readcache.hosts.langchain.readers import AgentReaders
@@ -119,7 +119,7 @@ class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]
     def _mended(self, request: Any) -> Any:
         after = None if self._is_off() else fallback(lambda: self._true(request, request.messages), None)
         if after is None:  # a marker that may be untrue must not stay
-            after = [in_full(message) for message in request.messages]
+            after = [with_lines_back(message) for message in request.messages]
         return request.override(messages=after)
 
     def _is_off(self) -> bool:
@@ -147,7 +147,7 @@ class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]
         state = messages_of(request.state)
         if [message.type for message in state[-1:]] == ["human"]:
             reader.shells.clear()  # the agent begins, and its shells with it
-        messages = [in_full(m, reader.session.session_id if is_on else "") for m in messages]
+        messages = [with_lines_back(m, reader.session.session_id if is_on else "") for m in messages]
         messages = reader.with_restored(messages, state)
         chat = [as_chat(message) for message in messages]
         pairs = zip(messages, chat, reader.mend(chat), strict=True)

@@ -73,7 +73,7 @@ def with_reply(message: ToolMessage, reply: Reply, by: str) -> ToolMessage:
     return message.model_copy(update={"content": content, "response_metadata": kept})
 
 
-def in_full(message: BaseMessage, unless_by: str = "") -> BaseMessage:
+def with_lines_back(message: BaseMessage, unless_by: str = "") -> BaseMessage:
     """The message with its omitted lines put back, unless that session omitted them."""
     kept = message.response_metadata.get(_KEPT)
     if not isinstance(message, ToolMessage) or not isinstance(kept, Mapping) or kept.get("by") == unless_by:

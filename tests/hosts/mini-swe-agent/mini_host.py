@@ -65,6 +65,10 @@ class MiniHost:
             self.can = frozenset((Bash,))
             del self.clear
 
+    def normal(self, text: str) -> str:
+        """With the closing tag on a line of its own, as it is after a marker: not every output ends with a newline."""
+        return text.replace("\n</output>", "</output>").replace("</output>", "\n</output>")
+
     def converse(self, root: Path, steps: Sequence[Step], *, on: bool) -> list[Seen]:
         """See `HostUnderTest`."""
         with ScriptedModel() as model:
