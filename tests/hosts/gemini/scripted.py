@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from readcache.testing.hosts import Bash, Compact, Delegate, Edit, Read, Seen, Step, Worker
+from readcache.testing.hosts import Bash, Compact, Delegate, Edit, Read, Seen, Step
 from tests.hosts.scripted_api import Api, ApiHandler, Look
 
 Part = dict[str, Any]
@@ -56,7 +56,7 @@ class Model:
 
     def play(self) -> Iterator[tuple[list[Part], int]]:
         for number, step in enumerate(self.steps):
-            if isinstance(step, (Compact, Worker)):  # at the first request of the next prompt, which is this one
+            if isinstance(step, Compact):  # at the first request of the next prompt, which is this one
                 self.look()
                 continue
             assert isinstance(step, tuple)
@@ -70,8 +70,6 @@ class Model:
             self.look()
             if isinstance(next_one, Compact):
                 yield say("done"), 900_000
-            elif isinstance(next_one, Worker):
-                yield say("done"), 100
         yield say("done"), 100
 
     def look(self) -> None:
@@ -138,7 +136,7 @@ class _GenerateContent(ApiHandler):
 class GeminiHost:
     """See `HostUnderTest`. `env`: variables; `words`: for `init`; `lost`: the program is gone after `init`."""
 
-    can = frozenset((Bash, Read, Edit, Delegate, Compact, Worker))
+    can = frozenset((Bash, Read, Edit, Delegate, Compact))
     store: Path | None = None
     env: dict[str, str] = field(default_factory=dict)
     words: tuple[str, ...] = ()
@@ -159,7 +157,7 @@ class GeminiHost:
         return self.run(root, steps, on=on).seen
 
     def run(self, root: Path, steps: Sequence[Step], *, on: bool) -> Model:
-        """The model, after the whole conversation: a prompt, and one more for each compression and `Worker`."""
+        """The model, after the whole conversation: a prompt, and one more for each compression."""
         model = Model(root, steps)
         with tempfile.TemporaryDirectory() as place, Api(model, _GenerateContent) as api:
             settings = Path(place) / ".gemini" / "settings.json"
@@ -187,7 +185,7 @@ class GeminiHost:
                 command = re.compile(r'(?<="command": ")[^ "]+')
                 settings.write_text(command.sub(f"{place}/gone/readcache", settings.read_text()))
             gemini = ["gemini", "--yolo", "--skip-trust", "-m", "gemini-2.5-pro"]
-            prompts = 1 + sum(isinstance(step, (Compact, Worker)) for step in steps)
+            prompts = 1 + sum(isinstance(step, Compact) for step in steps)
             for number in range(prompts):
                 words = [*gemini, *(["--resume", "latest"] if number else []), "-p", f"do it {number}"]
                 ran = subprocess.run(
