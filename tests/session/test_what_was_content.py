@@ -257,9 +257,10 @@ def test_where_the_separator_is_open_no_blank_is_taken_for_it(session: Session, 
     assert reply.outcome is not Outcome.FULL, "the very same text is left out all the same"
 
 
-def test_a_list_without_line_numbers_keeps_its_own(session: Session) -> None:
+def test_a_list_that_the_tool_did_not_number_keeps_its_own_numbers(session: Session) -> None:
+    """A tool that says `numbered` has numbered each line: see `judging/test_numbers.py`."""
     items = "".join(f"{n}. {line}\n" for n, line in enumerate(LINES[:40], 1))
-    session.observe_read("list.md", items, numbered=True)
+    session.observe_read("list.md", items)
     without = "".join(line + "\n" for line in LINES[:40])
     assert session.observe("cat list.md", without).text == without
     assert session.observe("cat list.md", items).outcome is not Outcome.PARTIAL

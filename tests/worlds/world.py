@@ -191,6 +191,7 @@ class RandomWorld:
         for request in requests:
             output, call = request.output(self.files), self._new_call()
             reply = self._never_raises(partial(request.ask, session, output, call, commit=False))
+            reply = as_host_knows_it(reply, reader.turns)
             demand(self.spec.answered(reader.name, reply, output, said=request.command, request=""))
             self.told["omissions"] += len(reply.omissions())
             self._sees(reader, call, request.command, reply.text)

@@ -58,10 +58,11 @@ def test_every_way_to_read_again_is_shortened(tmp_path: Path) -> None:
     with conversation(tmp_path / "p", way="--user") as chat:
         (chat.root / "other.py").write_text((chat.root / "shop.py").read_text().replace("shop", "other"))
         chat.step(Read("shop.py"))
-        again = [Read("shop.py", 1, 60), Read("shop.py", 5, 50), Bash("sed -n '1,40p' shop.py")]
+        again: list[Bash | Read] = [Read("shop.py", 1, 60), Read("shop.py", 5, 50), Bash("sed -n '1,40p' shop.py")]
         shown = [text for call in again for text in chat.step(call)]
         chat.step(Bash("cat other.py"))
-        shown += [text for call in (Read("other.py"), Bash("head -n 45 other.py")) for text in chat.step(call)]
+        others: list[Bash | Read] = [Read("other.py"), Bash("head -n 45 other.py")]
+        shown += [text for call in others for text in chat.step(call)]
     assert [bool(markers(text)) for text in shown] == [True] * 5
 
 
@@ -106,7 +107,13 @@ def test_no_more_is_counted_than_the_model_was_sent(tmp_path: Path, patience: in
     with conversation(tmp_path / "p", way="--user") as chat:
         edited_module(chat, "const PATIENCE = 500 ", f"const PATIENCE = {patience} ")
         lines = (chat.root / "shop.py").read_text().splitlines()
-        calls = [CAT, HEAD, Read("shop.py", 1, 39), Bash("head -n 38 shop.py"), Read("shop.py", 2, 50)]
+        calls: list[Bash | Read] = [
+            CAT,
+            HEAD,
+            Read("shop.py", 1, 39),
+            Bash("head -n 38 shop.py"),
+            Read("shop.py", 2, 50),
+        ]
         shown = [chat.host.normal(text) for call in calls for text in chat.step(call)]
         chat.talk.close()
         found = json.loads(readcache(chat.root, "gain", "--json"))["windows"]["all"]
