@@ -41,7 +41,7 @@ class ClaudeCode:
     def normal(self, text: str) -> str:
         """Without what differs from run to run, and without the line that Claude Code's Read adds to a file that ends
         with a newline."""
-        text = _REMINDER.sub("", text).replace("/without", "/with").rstrip("\n")
+        text = _REMINDER.sub("\n", text).replace("/without", "/with").rstrip("\n")
         lines = _OF_THE_RUN.sub("…", text).split("\n")
         return "\n".join(lines[:-1] if len(lines) > 1 and _EMPTY_LINE.match(lines[-1]) else lines)
 

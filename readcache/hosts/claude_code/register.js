@@ -10,6 +10,7 @@ const SILENT = 2000 // milliseconds without an answer, after which it is checked
 const SOON = 2000 // milliseconds in which no other server is started; each time twice as long
 const ASIDE = 30_000 // at most
 const ROWS = 16 // of the conversation's newest, among which a call is looked for
+const MOST_ROWS = 1000 // among which it is looked for then
 const MOST_KEPT = 50 // results that the server has to be told of, and forks
 const MOST_ASKED = 8 // requests that are not answered yet; Claude Code waits for them at the end of a turn
 const MOST_LINES = 100_000 // that are kept of a reader
@@ -203,17 +204,27 @@ async function newestRows($, last, reader) {
   return Array.isArray(rows) ? rows.slice(-last) : rows
 }
 
+// A call of this id, and the calls around it: { call, uses }. Many calls made at once fill more rows than the newest.
+async function callIn($, id, reader) {
+  for (const last of [ROWS, MOST_ROWS]) {
+    const rows = await newestRows($, last, reader)
+    const uses = Array.isArray(rows) ? rows.flatMap(({ toolUses }) => toolUses) : []
+    const call = uses.find(({ tool_use_id }) => tool_use_id === id)
+    if (call) return { call, uses }
+  }
+  throw new Error("a result came whose call is not in the conversation")
+}
+
 // What the server is told of a result; undefined for one that it has no use for. `began`: where a command did, if no
 // other was running.
 async function eventOf($, row, reader, { block, text }) {
-  const [rows, cwd, session_id] = await Promise.all([
-    newestRows($, ROWS, reader),
+  const [found, cwd, session_id] = await Promise.all([
+    callIn($, block.tool_use_id, reader),
     $.session.cwd(),
     $.session.id(),
   ])
-  const uses = Array.isArray(rows) ? rows.flatMap(({ toolUses }) => toolUses) : []
-  const call = uses.find(({ tool_use_id }) => tool_use_id === block.tool_use_id)
-  if (!call || !TOOLS.test(call.tool)) return undefined
+  const { call, uses } = found
+  if (!TOOLS.test(call.tool)) return undefined
   const isAlone = uses.every((use) => use.text !== undefined || use === call)
   const began = isAlone ? ended.get(row.agentId) : undefined
   ended.set(row.agentId, isAlone ? cwd : undefined)

@@ -160,6 +160,20 @@ def test_of_calls_made_at_once_none_names_another(tmp_path: Path) -> None:
     assert markers(later)
 
 
+def test_of_many_calls_made_at_once_each_is_judged(tmp_path: Path) -> None:
+    """More than stand in the newest rows of the conversation, and more than the server is asked about at once."""
+    with conversation(tmp_path / "p", way="--user") as chat:
+        parts = [Bash(f"sed -n '{line},{line + 2}p' shop.py") for line in range(1, 49, 2)]
+        chat.step(*parts)
+        (shown,) = chat.step(Bash("sed -n '1,48p' shop.py"))
+        chat.talk.close()
+        counters = json.loads(readcache(chat.root, "gain", "--json"))["windows"]["all"]["counters"]
+        told = readcache(chat.root, "doctor")
+    assert markers(shown)
+    assert (counters["calls"], counters["missed"]) == (len(parts) + 1, 0)
+    assert re.search(r"ok +failures +none", told)
+
+
 def test_a_fork_is_not_shown_again_what_it_began_with(tmp_path: Path) -> None:
     with conversation(tmp_path / "p", way="--user") as chat:
         (chat.root / "new.py").write_text((chat.root / "shop.py").read_text().replace("shop", "new"))
