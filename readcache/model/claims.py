@@ -10,7 +10,7 @@ canonical absolute path, or `git:REV:path` for a blob.
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 Range = tuple[int, int | None]
 
@@ -86,6 +86,17 @@ class Reading:
     def keys(self) -> frozenset[str]:
         """Every key that is read."""
         return frozenset(key for claim in self.claims if isinstance(claim, FileLines) for key in claim.keys)
+
+
+def without_first(reading: Reading, skipped: int) -> Reading:
+    """Return the reading of an output from whose start `skipped` lines (1 or more) were removed. They are lines of the
+    first claim; if that does not say which lines it prints, or prints fewer, it may print anything."""
+    first = reading.claims[0] if reading.claims else None
+    left: Claim = Anything()
+    if isinstance(first, FileLines) and first.sep is None and first.lines is not None:
+        start, end = first.lines[0] + skipped, first.lines[1]
+        left = replace(first, lines=(start, end)) if end is None or start <= end else left
+    return replace(reading, claims=(left, *reading.claims[1:]))
 
 
 def _is_whole(claim: Claim) -> bool:

@@ -24,6 +24,7 @@ from readcache.log.log import Instant, Log
 from readcache.log.reader import Confirm, Reader
 from readcache.log.store import Store, open_store
 from readcache.model.call import Call, command_call, other_read_call, read_call, tool_call
+from readcache.model.claims import Reading, without_first
 from readcache.model.errors import StoreError
 from readcache.model.events import MADE_UP_ID
 from readcache.model.frame import Framing, framed
@@ -149,21 +150,26 @@ class Session(Conversation):
         call_id: str | None = None,
         batch: str | None = None,
         complete: bool = True,
+        skipped: int = 0,
         frame: Framing | None = None,
         commit: bool = True,
     ) -> Reply:
         """Answers a command that ran elsewhere, as `run` would. Touches no file system, unless the session is `local`
         and some are `protected`: then links are followed. `exit_code`: None when it is not known. Not `complete`: the
-        tool cut the output or ran out of time. `frame`: what the host puts around it.
+        tool cut the output or ran out of time. `skipped`: number of lines that the tool removed from the start of what
+        the command printed. `frame`: what the host puts around it.
 
         `commit`: False if it is not certain that the model gets the reply. A reply that omits lines then counts as
         shown in full, and neither it nor its lines can be seen, until `commit(call_id)`, `settle(call_id, text)`, or
         `sync` or `mend` with a list that has it. One that omits nothing is what the model gets in any case.
         """
         known: dict[str, Any] = {"call_id": call_id, "batch": batch, "frame": frame, "complete": complete}
-        known["commit"] = commit
-        known["started"] = self.reader.calls_so_far()
+        known |= {"commit": commit, "skipped": skipped, "started": self.reader.calls_so_far()}
         return self._answer_command(command, output, exit_code=exit_code, cwd=cwd, **known)
+
+    def reading(self, command: str, cwd: str) -> Reading:
+        """Return what a command is believed to print and write, from its text alone; nothing is run or read."""
+        return read_command(command, canonical_path(cwd, self.root))
 
     def _answer_command(
         self,
@@ -178,6 +184,7 @@ class Session(Conversation):
         frame: Framing | None = None,
         local: bool = False,
         commit: bool = True,
+        skipped: int = 0,
         **known: Any,
     ) -> Reply:
         try:
@@ -185,6 +192,7 @@ class Session(Conversation):
         except TypeError:  # no directory at all: the files that the command meant are unknown
             where, trouble = self.root, trouble or Reason.INTERNAL_ERROR
         reading = read_command(command, where)
+        reading = without_first(reading, skipped) if skipped else reading
         call = command_call(
             self._call_id(call_id),
             command,

@@ -89,7 +89,8 @@ class HostUnderTest(Protocol):
 
     It may also have: `normal(text)`, which takes out of a result what differs from run to run (a process id, a
     duration); `store`, a path that the suite sets, where the adapter's durable store is to be while it is not None;
-    `clear`, Marks that the suite sets, by which the adapter is to clear old results while they are not None.
+    `clear`, Marks that the suite sets, by which the adapter is to clear old results while they are not None;
+    `cannot_shorten`, the names of the re-reads that the host leaves no way to shorten, by form (see `rereads`).
     """
 
     can: frozenset[type]

@@ -17,15 +17,20 @@ from typing import Any
 from readcache import Policy, Sessions
 from readcache.hosts.claude_code.adapter import claude_hook
 from readcache.testing.hosts import Bash, Clear, Compact, Delegate, Edit, Read, Rewind, Seen, Step, ToolUse
+from readcache.testing.rereads import FORMS
 
 Entry = dict[str, Any]
 CLEARED = "[Old tool result content cleared]"
+# Claude Code itself numbers the lines that a hook leaves of a Read: only the whole, the beginning or the end can go.
+IN_THE_MIDDLE: dict[str, tuple[str, ...]] = {form: ("part_read", "sed_read") for form in FORMS}
+IN_THE_MIDDLE["blank-lines"] += ("search_read", "search_part")  # a search shows no blank lines
 
 
 class QuickClaude:
     """Claude Code as a host of the conformance suite."""
 
     can: frozenset[type] = frozenset((Bash, Read, Edit, Delegate, Compact, Rewind))
+    cannot_shorten = IN_THE_MIDDLE
 
     def __init__(self, policy: str = "default") -> None:
         self.policy = policy

@@ -18,6 +18,7 @@ from typing import Any
 
 from readcache.testing.conformance import make_project
 from readcache.testing.hosts import Bash, Compact, Delegate, Edit, Read, Rewind, Seen, Step
+from tests.helpers.claude import IN_THE_MIDDLE
 from tests.hosts.messages_api import ScriptedModel, messages_api, seen_in
 
 _REMINDER = re.compile(r"\n*<system-reminder>.*?</system-reminder>\n*", re.DOTALL)
@@ -34,6 +35,7 @@ class ClaudeCode:
 
     def __init__(self, *init: str, way: str = "--project") -> None:
         self.init = (way, *init)
+        self.cannot_shorten: dict[str, tuple[str, ...]] = {} if way == "--user" else IN_THE_MIDDLE  # hooks
         self.store: Path | None = None
 
     def normal(self, text: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from readcache import Insist, Policy, Sessions
+from readcache import Insist, Policy, Session, Sessions
 from readcache.hosts.claude_code import proof
 from readcache.hosts.claude_code.adapter import claude_hook
 from readcache.hosts.hooks import hook_answer
@@ -375,11 +375,63 @@ def test_a_command_is_of_the_directory_that_it_began_in(talk: ClaudeTalk) -> Non
     assert "number 7 of the shop" in text
 
 
-def test_lines_are_not_misnamed_where_blank_ones_were_taken_away(talk: ClaudeTalk) -> None:
-    (talk.root / "blank.py").write_text("\n\n\n" + (talk.root / "shop.py").read_text())
+def numbers(talk: ClaudeTalk, name: str) -> list[tuple[int, int]]:
+    """The (first, last) numbers of the file's lines in view."""
+    assert talk.sessions is not None
+    view = talk.sessions.get("conversation").view
+    return [(first, last) for first, last, _ in view.key(str(talk.root / name)).numbered.overlaps(1, 1_000)]
+
+
+BLANK_FIRST = "\n \n\n" + "".join(f"    line number {n}, which says something\n" for n in range(4, 61))
+
+
+@pytest.mark.parametrize(
+    ("command", "seen"),
+    [
+        ("sed -n 2,30p blank.py", (4, 30)),
+        ("cat blank.py", (4, 60)),
+        ("head -n 30 blank.py", (4, 30)),
+        ("sed -n 2,30p blank.py; head -n 9 shop.py", (4, 30)),
+        ("sed -n 2,30p blank.py; echo ----; cat shop.py", (4, 30)),
+        ("sed -n 4,30p blank.py", (4, 30)),
+    ],
+)
+def test_lines_have_their_numbers_where_blank_ones_were_taken_away(
+    talk: ClaudeTalk, command: str, seen: tuple[int, int]
+) -> None:
+    (talk.root / "blank.py").write_text(BLANK_FIRST)
+    shown(talk, Bash(command))
+    assert seen in numbers(talk, "blank.py")
+    (text,) = shown(talk, Read("blank.py", 4, 30))
+    assert "lines 4-30" in markers(text)[0]
+
+
+def test_lines_have_no_numbers_if_the_file_is_not_as_it_was_printed(talk: ClaudeTalk) -> None:
+    (talk.root / "blank.py").write_text(BLANK_FIRST)
+    shown(talk, Bash("sed -n 2,30p blank.py; sed -i 's/line number 4,/line number four,/' blank.py"))
+    assert numbers(talk, "blank.py") == []
+
+
+def test_a_file_is_not_read_for_an_output_that_has_all_its_lines(
+    talk: ClaudeTalk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (talk.root / "blank.py").write_text(BLANK_FIRST)
+    asked, read = list[str](), Session.read
+    monkeypatch.setattr(Session, "read", lambda self, path, **more: asked.append(path) or read(self, path, **more))  # type: ignore[func-returns-value]
+    for command in (
+        "sed -n 4,30p blank.py",
+        "sed -i s/q/r/ crlf.txt",
+        "head -n 5 shop.py",
+        "grep -n line crlf.txt",
+        "cat -n like.txt",
+        "ls",
+    ):
+        shown(talk, Bash(command))
+    assert asked == []
+    assert talk.sessions is not None
+    assert talk.sessions.get("conversation").view.calls.number == 6, "each is judged"
     shown(talk, Bash("sed -n 2,30p blank.py"))
-    (text,) = shown(talk, Bash("sed -n 2,30p blank.py"))
-    assert not any("blank.py" in found for found in markers(text))
+    assert asked
 
 
 @pytest.mark.parametrize(

@@ -238,6 +238,16 @@ def test_of_a_command_that_may_have_said_no_there_is_no_status(tmp_path: Path, c
     assert ("exit 0" in plugin.bash(command)["text"]) is is_said
 
 
+def test_lines_have_their_numbers_where_blank_ones_were_taken_away(tmp_path: Path) -> None:
+    plugin = Plugin(tmp_path)
+    (tmp_path / "f").write_text(f"\n\n{TEXT}\n")
+    plugin.bash("sed -n 2,41p f", "\n".join(TEXT.split("\n")[:39]))
+    numbered = "\n".join(f"{number}\t{line}" for number, line in enumerate(["", "", *TEXT.split("\n")], 1))
+    lines = plugin.result("Read", {"file_path": str(tmp_path / "f")}, numbered)["text"].split("\n")
+    assert "lines 3-41" in lines[2]
+    assert lines[3].startswith("42\tline")
+
+
 def test_the_middle_of_a_read_is_left_out(tmp_path: Path) -> None:
     plugin = Plugin(tmp_path)
     plugin.bash("sed -n 11,40p f", "\n".join(TEXT.split("\n")[10:40]))

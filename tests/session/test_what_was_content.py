@@ -210,6 +210,26 @@ def test_a_frame_passes_through_where_nothing_is_judged() -> None:
     assert reply.text == reply.full_text == f"h\n{TEXT}"
 
 
+@pytest.mark.parametrize(
+    ("command", "skipped", "covers"),
+    [
+        ("sed -n 10,50p f", 3, True),
+        ("sed -n 10,50p f; echo --; ls", 3, True),
+        ("head -n 2 f", 3, False),
+        ("cat -n f", 3, False),
+        ("sed -i s/a/b/ f", 3, False),
+        ("make", 3, False),
+    ],
+)
+def test_lines_that_a_host_removed_from_the_start_are_counted(
+    session: Session, command: str, skipped: int, covers: bool
+) -> None:
+    ends = "--\nf\n" if "ls" in command else ""
+    session.observe(command, text(13, 50) + ends, skipped=skipped)
+    assert session.view.covers("/w/f", 13, 50) == covers
+    assert not session.view.covers("/w/f", 10, 10), "what was removed was not shown"
+
+
 # ------------------------------------------------------------ edges
 
 

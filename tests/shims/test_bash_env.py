@@ -15,7 +15,7 @@ IMAGE = 'echo "sourced $0 $# $-" >&2\nexport FROM_IMAGE=yes\nof_image=here\ntool
 # what the image gives to the agent's shell, to a bash in it, and to a script
 COMMAND = (
     "echo $FROM_IMAGE $of_image; tool; cat f; echo $BASH_ENV; bash -c 'tool; echo $BASH_ENV'; bash ./run; "
-    "set | grep -c readcache_"
+    "{ compgen -v; compgen -A function; } | grep -c readcache_"
 )
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from readcache import Outcome, Reason, Reply, Session
 from readcache.hosts.claude_code.needs import needs_of
 from readcache.hosts.claude_code.proof import MAY_MOVE, TranscriptProof, session_of
-from readcache.hosts.claude_code.results import MOST_SHOWN, names_true_lines
+from readcache.hosts.claude_code.results import MOST_SHOWN, names_true_lines, numbers_of
 from readcache.hosts.restored import fitting_plan
 from readcache.messages.tools import LINE_NUMBER
 from readcache.process import failures
@@ -132,6 +132,7 @@ def _command(event: Event, session: Session) -> Callable[..., Reply] | None:
     tail = text.rfind("\n" + MOVED_BACK)
     end = len(text) if tail < 0 or "\n" in text[tail + 1 :] else tail
     frame = None if (head, end) == (0, len(text)) else lambda text: (text[:head], text[head:end], text[end:])
+    known |= numbers_of(command, text[head:end], known["cwd"], session)
     code = int(failed[1]) if failed else None if _MAY_SAY_NO.search(command) else 0
     return partial(session.observe, command, text, exit_code=code, frame=frame, **known)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from readcache.testing.hosts import Bash, Compact, Delegate, Edit, Read, Seen, Step
+from readcache.testing.hosts import Bash, Compact, Delegate, Edit, Read, Seen, Step, Worker
 from tests.hosts.scripted_api import Api, ApiHandler, Look
 
 Part = dict[str, Any]
@@ -55,21 +55,19 @@ class Model:
             return next(self.turn)
 
     def play(self) -> Iterator[tuple[list[Part], int]]:
-        for number, step in enumerate(self.steps):
-            if isinstance(step, Compact):  # at the first request of the next prompt, which is this one
+        for step in self.steps:
+            if isinstance(step, (Compact, Worker)):  # the prompt ends, and the next one's first request is looked at
+                yield say("done"), 900_000 if isinstance(step, Compact) else 100
                 self.look()
                 continue
             assert isinstance(step, tuple)
             self.asked, self.inner = len(step), []
-            next_one = self.steps[number + 1] if number + 1 < len(self.steps) else None
             if isinstance(step[0], Delegate):
                 self.asked, self.part, self.task = 0, 0, step[0]
                 yield [use("invoke_agent", agent_name="codebase_investigator", prompt="look")], 100
             else:
                 yield [self.call(call) for call in step], 100
             self.look()
-            if isinstance(next_one, Compact):
-                yield say("done"), 900_000
         yield say("done"), 100
 
     def look(self) -> None:
@@ -136,7 +134,7 @@ class _GenerateContent(ApiHandler):
 class GeminiHost:
     """See `HostUnderTest`. `env`: variables; `words`: for `init`; `lost`: the program is gone after `init`."""
 
-    can = frozenset((Bash, Read, Edit, Delegate, Compact))
+    can = frozenset((Bash, Read, Edit, Delegate, Compact, Worker))
     store: Path | None = None
     env: dict[str, str] = field(default_factory=dict)
     words: tuple[str, ...] = ()
@@ -157,13 +155,14 @@ class GeminiHost:
         return self.run(root, steps, on=on).seen
 
     def run(self, root: Path, steps: Sequence[Step], *, on: bool) -> Model:
-        """The model, after the whole conversation: a prompt, and one more for each compression."""
+        """The model, after the whole conversation: a prompt, and one more for each compression and `Worker`."""
         model = Model(root, steps)
         with tempfile.TemporaryDirectory() as place, Api(model, _GenerateContent) as api:
             settings = Path(place) / ".gemini" / "settings.json"
             settings.parent.mkdir()
             auth = {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}}
-            low = {"compressionThreshold": 0.001}  # a second prompt compresses, if there is anything to compress
+            # With this, each further prompt compresses what is longer than 1,000 tokens, so only `Compact` sets it.
+            low = {"compressionThreshold": 0.001} if any(isinstance(step, Compact) for step in steps) else {}
             settings.write_text(json.dumps({"security": auth, "general": {"enableAutoUpdate": False}, "model": low}))
             env = os.environ | {
                 "HOME": place,
@@ -185,7 +184,7 @@ class GeminiHost:
                 command = re.compile(r'(?<="command": ")[^ "]+')
                 settings.write_text(command.sub(f"{place}/gone/readcache", settings.read_text()))
             gemini = ["gemini", "--yolo", "--skip-trust", "-m", "gemini-2.5-pro"]
-            prompts = 1 + sum(isinstance(step, Compact) for step in steps)
+            prompts = 1 + sum(isinstance(step, (Compact, Worker)) for step in steps)
             for number in range(prompts):
                 words = [*gemini, *(["--resume", "latest"] if number else []), "-p", f"do it {number}"]
                 ran = subprocess.run(

@@ -250,7 +250,7 @@ def test_with_it_none_does(project: Opencode) -> None:
 
 
 def test_without_batches_a_call_points_at_one_that_was_made_at_once(project: Opencode) -> None:
-    change_plugin(project.root, "{ call_id: call, batch }", "{ call_id: call }")
+    change_plugin(project.root, "{ call_id: call, batch, commit: false }", "{ call_id: call, commit: false }")
     (seen,) = hold(project, (CAT, CAT))
     assert [text for text in seen.results if markers(text)]
 

@@ -165,7 +165,7 @@ def change_extension(home: Path, old: str, new: str) -> None:
 
 
 def test_without_batches_a_call_points_at_one_that_was_made_at_once(home: Path, root: Path) -> None:
-    change_extension(home, "{ call_id: call, batch }", "{ call_id: call }")
+    change_extension(home, "{ call_id: call, batch, commit: false }", "{ call_id: call, commit: false }")
     with pi(home, root) as talk:
         (seen,) = talk.hold((CAT, CAT))
     assert [text for text in seen.results if markers(text)]
