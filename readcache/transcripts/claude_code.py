@@ -13,6 +13,7 @@ within milliseconds, what the model was sent with one request. A damaged line pr
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -279,9 +280,17 @@ class Transcript:
         also if no request is known that was sent at `since` (seconds since the epoch) or later."""
         if any(record in self._data for record in _CUTS):
             return True
+        return not self._newest_request or self.lacks_request(since) or _may_clear(self._newest_request)
+
+    def lacks_request(self, since: float) -> bool:
+        """Return True if requests are listed, but none that was sent at `since` (seconds since the epoch) or later."""
+        newest = self._newest_request
+        return bool(newest) and (epoch_of(newest.get("timestamp")) or 0.0) < since
+
+    @functools.cached_property
+    def _newest_request(self) -> Entry:
         at = self._data.rfind(b'\n{"type":"api-request",')
-        request = _read_entry(self._line(at + 1)) if at >= 0 else {}
-        return (epoch_of(request.get("timestamp")) or 0.0) < since or not request or _may_clear(request)
+        return _read_entry(self._line(at + 1)) if at >= 0 else {}
 
     def restored_files(self) -> Iterator[tuple[str, Entry]]:
         """(id, file) for each file that Claude Code itself showed again after the newest compaction."""

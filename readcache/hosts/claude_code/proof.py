@@ -53,8 +53,11 @@ class TranscriptProof:
         return Transcript(tail(self._path)).source(conversation)
 
     def may_be_cut(self, since: float) -> bool:
-        """See `Transcript.may_cut`."""
-        return Transcript(tail(self._path)).may_cut(since)
+        """See `Transcript.may_cut`. Wait for a request that Claude Code has yet to write down."""
+        until = time.monotonic() + SOON
+        while (newest := Transcript(tail(self._path))).lacks_request(since) and time.monotonic() < until:
+            time.sleep(PAUSE)
+        return newest.may_cut(since)
 
     def directory(self) -> str | None:
         """Where the command began. The event has where it ended. None when it is not known."""

@@ -160,6 +160,14 @@ def test_of_calls_made_at_once_none_names_another(tmp_path: Path) -> None:
     assert markers(later)
 
 
+def test_a_model_that_answers_before_its_request_is_written_down_gets_markers(tmp_path: Path) -> None:
+    with conversation(tmp_path / "p", way="--user") as chat:
+        chat.step(CAT)
+        chat.model.delay = 0
+        shown = [text for last in range(40, 45) for text in chat.step(Bash(f"sed -n '1,{last}p' shop.py"))]
+    assert all(map(markers, shown))
+
+
 def test_of_many_calls_made_at_once_each_is_judged(tmp_path: Path) -> None:
     """More than stand in the newest rows of the conversation, and more than the server is asked about at once."""
     with conversation(tmp_path / "p", way="--user") as chat:
