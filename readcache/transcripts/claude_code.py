@@ -284,8 +284,7 @@ class Transcript:
 
     def lacks_request(self, since: float) -> bool:
         """Return True if requests are listed, but none that was sent at `since` (seconds since the epoch) or later."""
-        newest = self._newest_request
-        return bool(newest) and (epoch_of(newest.get("timestamp")) or 0.0) < since
+        return bool(self._newest_request) and (epoch_of(self._newest_request.get("timestamp")) or 0.0) < since
 
     @functools.cached_property
     def _newest_request(self) -> Entry:
@@ -391,10 +390,9 @@ def _lines_in(value: object) -> set[str]:
 
 
 def _texts_in(content: object) -> list[str]:
-    """The texts of a result's content: a string, or blocks."""
-    if isinstance(content, str):
-        return [content]
-    return [block["text"] for block in map(dict_in, list_in(content)) if isinstance(block.get("text"), str)]
+    """Return the texts of a result's content: a string, or blocks."""
+    blocks = [{"text": content}] if isinstance(content, str) else map(dict_in, list_in(content))
+    return [block["text"] for block in blocks if isinstance(block.get("text"), str)]
 
 
 def bare(line: str) -> str:

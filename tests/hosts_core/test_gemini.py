@@ -91,6 +91,17 @@ def test_the_first_line_stands_behind_a_word_of_the_cli_and_is_a_source_all_the_
     assert "line 0 of" not in reason
 
 
+def test_lines_have_their_numbers_where_blank_ones_were_taken_away(gemini: Gemini) -> None:
+    """Gemini CLI removes blank lines from the start of a command's output."""
+    lines = TEXT.splitlines()
+    (gemini.place / "f").write_text("\n".join([lines[0], "", *lines[1:]]) + "\n")
+    assert gemini.run("run_shell_command", framed("\n".join(lines[1:40])), command="sed -n '2,41p' f") is None
+    again = gemini.run("run_shell_command", framed("\n".join(lines[4:30])), command="sed -n '6,31p' f")
+    assert again is not None
+    assert "f lines 6-31, above in" in again
+    assert lines[10] not in again
+
+
 def test_a_part_of_a_file_keeps_its_header(gemini: Gemini) -> None:
     gemini.cat()
     header = (

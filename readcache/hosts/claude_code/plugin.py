@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from readcache import Outcome, Reason, Reply, Session
 from readcache.hosts.claude_code.needs import needs_of
 from readcache.hosts.claude_code.proof import MAY_MOVE, TranscriptProof, session_of
-from readcache.hosts.claude_code.results import MOST_SHOWN, names_true_lines, numbers_of
+from readcache.hosts.claude_code.results import MOST_SHOWN, names_true_lines
+from readcache.hosts.removed_lines import numbers_of
 from readcache.hosts.restored import fitting_plan
 from readcache.messages.tools import LINE_NUMBER
 from readcache.process import failures

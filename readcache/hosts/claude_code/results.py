@@ -8,9 +8,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from readcache import Omitted, Outcome, Reason, Reply, Session, Shown
-from readcache.model.claims import FileLines, is_blob
+from readcache.hosts.removed_lines import numbers_of
 from readcache.model.reply import without_omissions
-from readcache.model.text import split_lines
 from readcache.transcripts.claude_code import NOT_SHOWN, WRITERS, bare
 
 Event = Mapping[str, Any]
@@ -53,25 +52,6 @@ def _command(command: str, response: Any, session: Session, known: Mapping[str, 
     known = {**known, **numbers_of(command, shown, known["cwd"], session)}
     answer = partial(session.observe, command, shown, exit_code=status, **known)
     return Judged(answer, lambda reply: {**response, "stdout": reply.text})
-
-
-def numbers_of(command: str, output: str, cwd: str, session: Session) -> dict[str, Any]:
-    """Return what `Session.observe` is to know of the line numbers of a command's output, from whose start Claude Code
-    takes blank lines: `skipped`, how many of the file that the command printed first, or that they are not known. The
-    file is read only if the command may have printed more lines than there are."""
-    claims = session.reading(command, cwd).claims
-    first = claims[0] if claims else None
-    if not isinstance(first, FileLines) or first.sep is not None or first.lines is None or is_blob(first.keys[0]):
-        return {}
-    shown, (start, end) = split_lines(output), first.lines
-    if not shown or not shown[0].strip() or (len(claims) == 1 and end is not None and len(shown) > end - start):
-        return {}
-    asked_first = session.read(first.keys[0], start=start, end=start, fresh=True).text
-    if not asked_first or asked_first.strip():
-        return {}
-    there = split_lines(session.read(first.keys[0], start=start, end=end, fresh=True).text)
-    skipped = next((at for at, line in enumerate(there) if line.strip()), len(there))
-    return {"skipped": skipped} if shown[0] in there[skipped : skipped + 1] else {"complete": False}
 
 
 def _changed_files(response: Any) -> list[str]:

@@ -86,6 +86,9 @@ def _after_command(
     if printed is None:  # what it printed is not shown, but it may have written
         session.observe(given["command"], "", exit_code=None, **known)
         return None
+    from readcache.hosts.removed_lines import numbers_of
+
+    known |= numbers_of(given["command"], printed.body, known["cwd"], session)
     reply = session.observe(given["command"], printed.body, exit_code=printed.exit_code, commit=False, **known)
     return reply, f"{printed.head}{reply.text.removesuffix(chr(10))}{printed.tail}"
 
