@@ -153,12 +153,14 @@ def chat_messages(lines: Iterable[str]) -> tuple[list[dict[str, Any]], str]:
             history[entry["id"]] = entry  # a second time when its calls are done
     out: list[dict[str, Any]] = []
     for message in history.values():
-        for call in message.get("toolCalls", ()):
-            function = {"name": call["name"], "arguments": json.dumps(call.get("args", {}))}
-            out.append({"role": "assistant", "tool_calls": [{"id": call["id"], "function": function}]})
         content = message.get("content", ())
         parts: list[dict[str, Any]] = [{"text": content}] if isinstance(content, str) else list(content)
-        out += [_as_chat(part) for part in parts]
+        # A resumed chat keeps its calls as parts, and may have lost `toolCalls`.
+        made = message.get("toolCalls") or [part["functionCall"] for part in parts if "functionCall" in part]
+        for call in made:
+            function = {"name": call["name"], "arguments": json.dumps(call.get("args", {}))}
+            out.append({"role": "assistant", "tool_calls": [{"id": call.get("id", ""), "function": function}]})
+        out += [_as_chat(part) for part in parts if "functionCall" not in part]
     return out, next(reversed(history), "")
 
 

