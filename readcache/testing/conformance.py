@@ -134,7 +134,7 @@ class Conformance:
             (_CAT,),
             (Bash("ls"),),
             (_HEAD, _TAIL),
-            (Bash("ls -a"),),
+            (Bash("ls -r"),),  # not -a: a host may keep its settings in the project
             (Bash("tail -n 45 shop.py"),),
         )
         check_figures(tmp_path / "store.db", *self._hold_twice(tmp_path, steps))

@@ -21,7 +21,8 @@ from readcache.testing.hosts import Bash, Compact, Delegate, Edit, Read, Rewind,
 from tests.helpers.claude import IN_THE_MIDDLE
 from tests.hosts.messages_api import ScriptedModel, messages_api, seen_in
 
-_REMINDER = re.compile(r"\n*<system-reminder>.*?</system-reminder>\n*", re.DOTALL)
+# Not those in which files stand that it shows again after a compaction.
+_REMINDER = re.compile(r"\n*<system-reminder>(?!\s*Result of calling the ).*?</system-reminder>\n*", re.DOTALL)
 _OF_THE_RUN = re.compile(r"(?<=agentId: )\w+|(?<=to: ')\w+|(?<=duration_ms: )\d+|(?<=tool-results/)\w+|[0-9a-f-]{36}")
 _MOST_WAITED, _BETWEEN = 10.0, 0.7  # seconds for a server to come, and for a plugin to hear of it
 _EMPTY_LINE = re.compile(r"\d+\t?$")
