@@ -146,12 +146,14 @@ class Reader:
     def _transaction(self) -> Iterator[View]:
         """A transaction of the log. The listeners are told what it changed in the counters once the store took it."""
         changed: dict[str, int] = {}
-        with self.log.transaction() as view:
-            self._go_on(view)
-            before = dict(view.calls.counts) if LISTENERS else None
-            yield view
-            if before is not None:
-                changed = {name: count - before.get(name, 0) for name, count in view.calls.counts.items()}
+        with self.log.lock:
+            with self.log.transaction() as view:
+                self._go_on(view)
+                before = dict(view.calls.counts) if LISTENERS else None
+                yield view
+                if before is not None:
+                    changed = {name: count - before.get(name, 0) for name, count in view.calls.counts.items()}
+            self._has_gone_on()
         if any(changed.values()):
             tell_counted(self.rules.host, {name: count for name, count in changed.items() if count})
 
@@ -207,17 +209,20 @@ class Reader:
     def _go_on(self, view: View) -> None:
         """Before the first event: check whether an earlier process left the session open."""
         in_doubt = self._in_doubt(view)
-        self._resumes = False
         self.log.append([Forgot(in_doubt, doubted=True)] if in_doubt else [])
+
+    def _in_doubt(self, view: View) -> frozenset[str]:
+        """Return the calls of a killed process that may not be in the conversation, until the store took that."""
+        place = self.log.place()
+        return resume.unconfirmed(view) if self._resumes and place and place not in _ANSWERING else frozenset()
+
+    def _has_gone_on(self) -> None:
+        """Remember that the store took it: what is in doubt stays so until then."""
+        self._resumes = False
         if not self._answered:
             self._answered = True
             if (place := self.log.place()) is not None:
                 _ANSWERING.add(place)
-
-    def _in_doubt(self, view: View) -> frozenset[str]:
-        """Return the calls of a killed process that may not be in the conversation."""
-        place = self.log.place()
-        return resume.unconfirmed(view) if self._resumes and place and place not in _ANSWERING else frozenset()
 
     def calls_so_far(self, began: Instant | None = None) -> int:
         """The number of the last call that was logged when this one began: later ones are not a source for it. `began`:
