@@ -35,7 +35,7 @@ from readcache.model.events import (
     Settled,
     Wrote,
 )
-from readcache.model.records import event_for
+from readcache.model.records import event_for, events_for
 from readcache.model.reply import Reason
 from readcache.model.secrets import without_secrets
 from readcache.model.view import View
@@ -211,6 +211,19 @@ class Log:
     def records(self) -> list[Record]:
         """The whole session's log, each text where it was delivered. Raises StoreError."""
         return as_shown(self.store.records(self.session_id))
+
+    def own_events(self) -> list[Event]:
+        """What happened to this reader so far; nothing where the store fails."""
+        try:
+            return list(events_for(self.records(), self.agent_id))
+        except StoreError:  # counted when the next event is logged
+            return []
+
+    def texts(self) -> list[Event]:
+        """The session's events with each text that there was, this reader's last: another one's call may have the same
+        id. Raises StoreError."""
+        records = sorted(self.store.records(self.session_id), key=lambda record: record.agent_id == self.agent_id)
+        return [record.event for record in records]
 
     def place(self) -> tuple[str, str, str] | None:
         """The reader's place on the disk: store, session, reader. None for a store that ends with this process."""

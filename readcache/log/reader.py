@@ -32,7 +32,6 @@ from readcache.model.errors import StoreError, UsageError
 from readcache.model.events import Closed, Compacted, Delivered, Event, Failed, Forgot, Missed, Origin, Rewound
 from readcache.model.frame import with_frame
 from readcache.model.policy import Mode, Rules
-from readcache.model.records import events_for
 from readcache.model.reply import Outcome, Reason, Reply
 from readcache.model.view import View
 from readcache.model.withheld import confirmed, mark_unconfirmed, withhold
@@ -147,12 +146,14 @@ class Reader:
     def _transaction(self) -> Iterator[View]:
         """A transaction of the log. The listeners are told what it changed in the counters once the store took it."""
         changed: dict[str, int] = {}
-        with self.log.transaction() as view:
-            self._go_on(view)
-            before = dict(view.calls.counts) if LISTENERS else None
-            yield view
-            if before is not None:
-                changed = {name: count - before.get(name, 0) for name, count in view.calls.counts.items()}
+        with self.log.lock:
+            with self.log.transaction() as view:
+                self._go_on(view)
+                before = dict(view.calls.counts) if LISTENERS else None
+                yield view
+                if before is not None:
+                    changed = {name: count - before.get(name, 0) for name, count in view.calls.counts.items()}
+            self._has_gone_on()
         if any(changed.values()):
             tell_counted(self.rules.host, {name: count for name, count in changed.items() if count})
 
@@ -207,11 +208,17 @@ class Reader:
 
     def _go_on(self, view: View) -> None:
         """Before the first event: check whether an earlier process left the session open."""
-        if self._resumes:
-            self._resumes = False
-            place = self.log.place()
-            gone = frozenset() if place is None or place in _ANSWERING else resume.unconfirmed(view)
-            self.log.append([Forgot(gone, doubted=True)] if gone else [])
+        in_doubt = self._in_doubt(view)
+        self.log.append([Forgot(in_doubt, doubted=True)] if in_doubt else [])
+
+    def _in_doubt(self, view: View) -> frozenset[str]:
+        """Return the calls of a killed process that may not be in the conversation, until the store took that."""
+        place = self.log.place()
+        return resume.unconfirmed(view) if self._resumes and place and place not in _ANSWERING else frozenset()
+
+    def _has_gone_on(self) -> None:
+        """Remember that the store took it: what is in doubt stays so until then."""
+        self._resumes = False
         if not self._answered:
             self._answered = True
             if (place := self.log.place()) is not None:
@@ -334,14 +341,11 @@ class Reader:
         self._resumes = False
         reconciler = self._reconciler = self._reconciler or Reconciler()
 
-        def log() -> list[Event]:
-            return [record.event for record in self.log.store.records(self.log.session_id)]  # each text that there was
-
         def events(view: View) -> list[Event]:
             nonlocal synced
             try:
                 synced = reconciler.reconcile(
-                    view, messages, tag=self.rules.tag, log=log, gives_back=gives_back, batch=batch
+                    view, messages, tag=self.rules.tag, log=self.log.texts, gives_back=gives_back, batch=batch
                 )
             except Exception as error:  # a list that we do not understand proves nothing visible
                 self._reconciler = None
@@ -367,22 +371,21 @@ class Reader:
 
         def events(view: View) -> list[Event]:
             nonlocal done
-            make = partial(compaction_events, view, kept, restored, restored_id=restored_id, tokens=tokens)
-            try:
-                done, what = make(log=lambda: events_for(self.log.records(), self.log.agent_id))
-            except StoreError:  # counted when the compaction is logged
-                done, what = make()
+            known: dict[str, Any] = {"restored_id": restored_id, "tokens": tokens, "log": self.log.own_events}
+            done, what = compaction_events(view, kept, restored, **known)
             return what
 
         self.tell(restored_id, events)
         return done
 
-    def inherit(self, view: View) -> None:
-        """Start with a copy of another reader's view."""
+    def inherit(self, parent: Reader) -> None:
+        """Start with a copy of what another reader sees."""
         from readcache.sync.inherit import inherited_events
 
         self._resumes = False
-        events = inherited_events(view)
+        events = inherited_events(parent.view, parent.log.own_events)
+        in_doubt = parent._in_doubt(parent.log.view)
+        events += [Forgot(in_doubt, doubted=True)] if in_doubt else []
         self.tell("", lambda _: events)
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from readcache.model.calls import Calls
 from readcache.model.events import Compacted, Delivered, Event, Forgot, Settled, Wrote
@@ -31,6 +31,11 @@ class CallIds:
         self._numbers[event.call_id] = number
         return is_shared, again
 
+    def known(self, is_visible: Callable[[str], bool]) -> frozenset[str]:
+        """Return the ids that name, or may name, a call besides one that is visible: those that more than one call had,
+        and those of calls that are gone."""
+        return frozenset(self.reused.union(call_id for call_id in self._numbers if not is_visible(call_id)))
+
     def apply(self, event: Event) -> None:
         """Take in what any event says of the calls that are in doubt, and of markers."""
         if isinstance(event, (Delivered, Settled)):
@@ -38,6 +43,8 @@ class CallIds:
         if isinstance(event, Delivered):
             self.doubted.discard(event.call_id)
         elif isinstance(event, Forgot):
+            for call_id in event.call_ids:  # one that comes again is another call's, also where a log begins with this
+                self._numbers.setdefault(call_id, 0)
             self.doubted = (self.doubted | event.call_ids) if event.doubted else (self.doubted - event.call_ids)
         elif isinstance(event, Compacted):
             self.doubted.clear()

@@ -322,7 +322,7 @@ class Session(Conversation):
         )
         child._readers = self._readers
         if inherit:
-            child.reader.inherit(self.view)
+            child.reader.inherit(self.reader)
         return child
 
     @contextlib.contextmanager

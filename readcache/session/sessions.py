@@ -72,7 +72,7 @@ class Sessions:
     def inherit(self, conversation: str, source: str) -> None:
         """Let the main reader of a conversation that has just begun see what that of the conversation `source` does:
         its host made it from the other's messages."""
-        self.get(conversation).reader.inherit(self.get(source).view)
+        self.get(conversation).reader.inherit(self.get(source).reader)
 
     def markers_in(self, text: str) -> list[str]:
         """The markers of any open conversation that stand in the text, in order of conversations."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from readcache.judging.cover import differs
-from readcache.model.events import Compacted, Delivered, Event, Moment, Origin, Settled
+from readcache.model.events import Compacted, Delivered, Event, Moment, Origin
 from readcache.model.text import split_lines
 from readcache.model.view import View
-from readcache.model.withheld import confirmed, with_settled
+from readcache.model.withheld import confirmed
 from readcache.restore.plan import Compaction, RestorePlan
 from readcache.sync.mend import Remaining, dangling, mend
+from readcache.sync.resume import results_in_log
 
 
 def compaction_events(
@@ -30,7 +31,7 @@ def compaction_events(
         events.append(restored)
     lost_sight = kept & (view.ids.reused | view.ids.doubted)
     rewrites = _retired(view, lost_sight, log)
-    remaining = Remaining(view, kept.__contains__)
+    remaining = Remaining(view, (kept - lost_sight).__contains__)
     for delivery in view.deliveries:
         event = view.answer_of(delivery)
         if event.call_id not in kept or event.call_id in lost_sight or event.origin is not Origin.RESULT:
@@ -51,11 +52,7 @@ def _retired(view: View, kept: frozenset[str], log: Callable[[], Iterable[Event]
     host keeps was shown, also one that counted as not shown since its process was killed."""
     visible = (view.answer_of(delivery) for delivery in view.deliveries)
     results = {event.call_id: event for event in visible if event.origin is Origin.RESULT and event.call_id in kept}
-    for event in log() if not kept.isdisjoint(view.ids.doubted) else ():
-        if isinstance(event, Delivered) and event.call_id in kept & view.ids.doubted and event.origin is Origin.RESULT:
-            results[event.call_id] = event
-        elif isinstance(event, Settled) and event.call_id in kept & view.ids.doubted and event.origin is Origin.RESULT:
-            results[event.call_id] = with_settled(results[event.call_id], event)
+    results |= results_in_log(kept & view.ids.doubted, log)
     told = {event: [one for one in event.pointers if one.sources and one.line >= 0] for event in results.values()}
     settled = [mend(view, event, pointers, None) for event, pointers in told.items() if pointers]
     return {event.call_id: event.head + event.text + event.tail for event in settled}

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from readcache.model.events import Delivered, Event, Moment, Origin
+from readcache.model.events import Delivered, Event, Forgot, Moment, Origin
 from readcache.model.key_view import Delivery
 from readcache.model.view import View
 from readcache.sync.mend import Remaining
+from readcache.sync.resume import results_in_log
 
 
-def inherited_events(view: View) -> list[Event]:
-    """Events that make the same view in an empty log.
+def inherited_events(view: View, log: Callable[[], Iterable[Event]]) -> list[Event]:
+    """Events that make the same view in an empty log. `log` is asked for the calls that are in doubt.
 
     They do not count in the child's statistics: it did not ask for them. What was written or changed since it was
     delivered stays outdated; `Delivered.changed` says so, because a `Wrote` would concern the session's other contexts
@@ -29,17 +31,15 @@ def inherited_events(view: View) -> list[Event]:
             first[delivery] = (*first.get(delivery, ()), key)
         else:
             unseen.append(key)
-    remaining = Remaining(view, view.is_visible)  # a source that is gone becomes "", which matches no call
+    remaining = Remaining(view, view.is_visible)
     events = [
-        replace(
-            event,
-            account=None,
-            pointers=tuple(p if remaining.holds(p, d.call) else replace(p, sources=("",)) for p in event.pointers),
-            changed=tuple(dict.fromkeys((*event.changed, *first.get(d, ())))),
-        )
+        replace(_copied(event, remaining), changed=tuple(dict.fromkeys((*event.changed, *first.get(d, ())))))
         for d in view.deliveries
         for event in (view.answer_of(d),)
     ]
+    results = results_in_log(view.ids.doubted, log)  # for their markers, should the host keep them
+    events += [replace(_copied(event, remaining), pieces=(), changed=()) for event in results.values()]
+    events.sort(key=lambda event: event.when.call)
     later = _later_namesakes(view)
     is_short = view.calls.tokens > (events[-1].when.tokens if events else 0)
     events += later
@@ -47,7 +47,14 @@ def inherited_events(view: View) -> list[Event]:
         call = view.calls.number + 1
         when = Moment(call, view.calls.tokens)
         events.append(Delivered(f"inherited-{call}", "", "", Origin.RESTORED, changed=tuple(unseen), when=when))
-    return list(events)
+    used, doubted = view.ids.known(view.is_visible), frozenset(results)
+    return [*([Forgot(used)] if used else []), *events, *([Forgot(doubted, doubted=True)] if doubted else [])]
+
+
+def _copied(event: Delivered, remaining: Remaining) -> Delivered:
+    """Return the delivery as the child did not ask for it. A source that is gone becomes "", which matches no call."""
+    pointers = (p if remaining.holds(p, event.when.call) else replace(p, sources=("",)) for p in event.pointers)
+    return replace(event, account=None, pointers=tuple(pointers))
 
 
 def _later_namesakes(view: View) -> list[Delivered]:

@@ -6,8 +6,11 @@ shown again, which costs one answer in full.
 
 from __future__ import annotations
 
-from readcache.model.events import Delivered
+from collections.abc import Callable, Iterable, Set
+
+from readcache.model.events import Delivered, Event, Origin, Settled
 from readcache.model.view import View
+from readcache.model.withheld import with_settled
 
 
 def unconfirmed(view: View) -> frozenset[str]:
@@ -24,6 +27,18 @@ def unconfirmed(view: View) -> frozenset[str]:
         for d in view.deliveries
         if (d.call > sure or d.event.when.batch in batches) and not _was_shown_first(d.event)
     )
+
+
+def results_in_log(call_ids: Set[str], log: Callable[[], Iterable[Event]]) -> dict[str, Delivered]:
+    """Return the newest results of these calls, by call id, as this reader's log has them. It is read only if there are
+    any."""
+    results: dict[str, Delivered] = {}
+    for event in log() if call_ids else ():
+        if isinstance(event, Delivered) and event.call_id in call_ids and event.origin is Origin.RESULT:
+            results[event.call_id] = event
+        elif isinstance(event, Settled) and event.call_id in results and event.origin is Origin.RESULT:
+            results[event.call_id] = with_settled(results[event.call_id], event)
+    return results
 
 
 def _was_shown_first(event: Delivered) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from readcache import Reason, Session
+from readcache.log.store import open_store
 from readcache.log.store.memory import MemoryStore
 from readcache.model.events import Delivered
 from tests.helpers.files import TEXT, text
@@ -143,3 +144,41 @@ def test_a_compaction_is_told_while_the_log_cannot_be_read() -> None:
     assert session.compacted(keep=["c0"]).rewrites == {}
     operations.is_gone = False
     assert session.observe("cat f", TEXT).text == TEXT
+
+
+@pytest.mark.parametrize("asks", [True, False], ids=["after a call", "at once"])
+def test_a_fork_of_a_session_that_goes_on_knows_what_is_in_doubt(tmp_path: Path, asks: bool) -> None:
+    a_process_that_dies(tmp_path / "s.db", "s.observe('ls', 'f', call_id='c0'); s.observe('cat f', TEXT, call_id='c1')")
+    with go_on(tmp_path / "s.db") as session:
+        if asks:
+            session.observe("ls", "f", call_id="c2")
+        child = session.fork("child", inherit=True)
+        assert child.observe("cat f", TEXT).text == TEXT
+
+
+@pytest.mark.parametrize("kept", [["c2"], ["c1", "c2"], ["c2", "c3"]])
+def test_a_fork_replaces_the_marker_of_a_call_that_was_in_doubt(tmp_path: Path, kept: list[str]) -> None:
+    a_process_that_dies(tmp_path / "s.db", GIVES_A_MARKER)
+    with go_on(tmp_path / "s.db") as session:
+        session.observe("ls", "f", call_id="c3")
+        child = session.fork("child", inherit=True)
+        grandchild = child.fork("grandchild", inherit=True)
+        for one in (child, grandchild):
+            rewrites = one.compacted(keep=kept).rewrites
+            assert rewrites.keys() == {"c2"}
+            assert rewrites["c2"].startswith("[GONE")
+            assert one.compacted(keep=["c3"]).rewrites == {}
+            assert one.observe("cat f", TEXT).text == TEXT
+
+
+@pytest.mark.parametrize("operations", range(12))
+def test_a_store_that_fails_meanwhile_settles_no_doubt(tmp_path: Path, operations: int) -> None:
+    """What is in doubt stays so until the store has taken that it is."""
+    a_process_that_dies(tmp_path / "s.db", "s.observe('ls', 'f', call_id='c0'); s.observe('cat f', TEXT, call_id='c1')")
+    counted = Operations()
+    counted.goes_in = operations
+    store = FailingStore(open_store(str(tmp_path / "s.db")), counted, str(tmp_path / "s.db"))
+    with Session("/w", session_id="s", store=store) as session:
+        session.observe("ls -a", ". f", call_id="c2")
+        counted.goes_in, counted.is_gone = None, False
+        assert session.observe("cat f", TEXT, call_id="c3").text == TEXT

@@ -149,3 +149,48 @@ def test_an_older_result_that_holds_the_lines_is_not_taken_for_the_newest(sessio
     older = [asked("call_0", "./show"), result("call_0", text("a"))]
     session.sync([*older, asked("call_0", "tail -n 20 a.py"), result("call_0", "[cleared]")])
     assert session.observe("tail -n 20 a.py", part, call_id="x").outcome is Outcome.FULL
+
+
+def test_a_marker_that_names_an_id_used_twice_does_not_outlive_a_compaction(session: Session) -> None:
+    """The host may have kept the older of the two."""
+    session.observe("cat a.py", text("a"), call_id="call_0")
+    session.observe("cat b.py", text("b"), call_id="call_0")
+    assert session.observe("cat b.py", text("b"), call_id="x").outcome is Outcome.UNCHANGED
+    assert session.compacted(keep=["call_0", "x"]).rewrites["x"].startswith("[GONE")
+
+
+@pytest.mark.parametrize("again", ["before the fork", "in the fork"])
+@pytest.mark.parametrize("goes_on", ["here", "in another process"])
+def test_a_fork_that_inherits_knows_the_ids_that_say_nothing(again: str, goes_on: str) -> None:
+    store = MemoryStore()
+    session = Session("/w", session_id="s", store=store, local=False)
+    session.observe("cat a.py", text("a"), call_id="call_0")
+    session.observe("cat b.py", text("b"), call_id="call_1")
+    if again == "before the fork":
+        session.observe("cat c.py", text("c"), call_id="call_0")
+    else:
+        session.compacted(keep=["call_1"])
+    child = session.fork("child", inherit=True)
+    if again == "in the fork":
+        child.observe("cat c.py", text("c"), call_id="call_0")
+    if goes_on == "in another process":
+        child = Session("/w", session_id="s", agent_id=child.agent_id, store=store, local=False)
+    assert child.observe("cat b.py", text("b"), call_id="x").outcome is Outcome.UNCHANGED  # the copy is one
+    child.compacted(keep=["call_0"])  # the first one, for all we know
+    assert child.observe("cat c.py", text("c"), call_id="z").outcome is Outcome.FULL
+
+
+def test_lines_that_are_given_back_are_not_those_of_another_readers_call() -> None:
+    """Two readers whose models count from 0 have calls of the same id, and markers of the same words."""
+    store = MemoryStore()
+    texts, replies = {"main": text("old"), "child": text("new")}, dict[str, Reply]()
+    main = Session("/w", session_id="s", store=store, local=False)
+    for session in (main, main.fork("child")):
+        session.observe("cat a.py", texts[session.agent_id], call_id="call_0")
+        replies[session.agent_id] = session.observe("cat a.py", texts[session.agent_id], call_id="call_1")
+    assert replies["main"].text == replies["child"].text
+    assert "UNCHANGED" in replies["main"].text
+    main.reader.forget("call_1")
+    main = Session("/w", session_id="s", store=store, local=False)
+    left = main.mend([asked("call_1", "cat a.py"), result("call_1", replies["main"].text)])
+    assert left[1]["content"].strip() == text("old").strip()
