@@ -1,4 +1,4 @@
-"""Whether readcache works in each host that uses the store, by its newest results."""
+"""Checks by its newest results whether readcache works in each host that uses the store."""
 
 from __future__ import annotations
 
