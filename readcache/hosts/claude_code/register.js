@@ -9,8 +9,7 @@ const MOST_LATE = 3 // answers in a row; then none is waited for until one comes
 const SILENT = 2000 // milliseconds without an answer, after which it is checked whether the server hangs
 const SOON = 2000 // milliseconds in which no other server is started; each time twice as long
 const ASIDE = 30_000 // at most
-const ROWS = 16 // of the conversation's newest, among which a call is looked for
-const MOST_ROWS = 1000 // among which it is looked for then
+const ROWS = [16, 128, 1000] // of the conversation's newest, among which a call is looked for, one after the other
 const MOST_KEPT = 50 // results that the server has to be told of, and forks
 const MOST_ASKED = 8 // requests that are not answered yet; Claude Code waits for them at the end of a turn
 const MOST_LINES = 100_000 // that are kept of a reader
@@ -204,13 +203,19 @@ async function newestRows($, last, reader) {
   return Array.isArray(rows) ? rows.slice(-last) : rows
 }
 
-// A call of this id, and the calls around it: { call, uses }. Many calls made at once fill more rows than the newest.
+// True if calls were made at once in these rows: two calls, or two results, come one after the other.
+function areTogether(rows) {
+  const kinds = rows.map(({ toolUses, toolResults }) => (toolUses.length ? "call" : toolResults?.length ? "result" : ""))
+  return kinds.some((kind, at) => kind && kind === kinds[at - 1]) || rows.some(({ toolUses }) => toolUses.length > 1)
+}
+
+// A call of this id, and the calls around it: { call, uses }. Of many calls made at once the newest rows lack some.
 async function callIn($, id, reader) {
-  for (const last of [ROWS, MOST_ROWS]) {
+  for (const last of ROWS) {
     const rows = await newestRows($, last, reader)
     const uses = Array.isArray(rows) ? rows.flatMap(({ toolUses }) => toolUses) : []
     const call = uses.find(({ tool_use_id }) => tool_use_id === id)
-    if (call) return { call, uses }
+    if (call && (last > ROWS[0] || rows.length < last || !areTogether(rows))) return { call, uses }
   }
   throw new Error("a result came whose call is not in the conversation")
 }
