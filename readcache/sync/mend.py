@@ -38,7 +38,7 @@ class Remaining:
     def holds(self, pointer: Pointer, call: int) -> bool:
         """Do all the lines that a marker of call number `call` stands for still stand where it says?"""
         for source in pointer.sources:  # written out: every sync comes by for every marker
-            if not self._has_stayed(source, call) and not self._holds_at(source, pointer):
+            if not self._has_stayed(source, call) and not self._holds_at(source, pointer, call):
                 return False
         return True
 
@@ -47,16 +47,20 @@ class Remaining:
             return False
         return self._view.lost_at.get(source, 0) < call
 
-    def _holds_at(self, source: str, pointer: Pointer) -> bool:
+    def _holds_at(self, source: str, pointer: Pointer, call: int) -> bool:
         stands = [stand for stand in pointer.stands if stand.call_id == source]
         names_places = marker.PLACES in pointer.marker
-        return bool(stands) and self._stays(source) and all(self._holds_lines(each, names_places) for each in stands)
+        return (
+            bool(stands) and self._stays(source) and all(self._holds_lines(each, call, names_places) for each in stands)
+        )
 
-    def _holds_lines(self, stand: Stand, names_places: bool) -> bool:
+    def _holds_lines(self, stand: Stand, call: int, names_places: bool) -> bool:
         name = stand.call_id, stand.origin
         is_whole = stand.call_id not in self._view.lost_at
         find = _lines_in_place if names_places else partial(lines_at, is_whole=is_whole)
-        texts = [d.event.text for d in self._view.of_call(stand.call_id) if d.event.origin is stand.origin]
+        known = [d for d in self._view.of_call(stand.call_id) if d.event.origin is stand.origin]
+        # a later call of the id stands below the marker; a restored section is above, whenever it came
+        texts = [d.event.text for d in known if d.call <= call or stand.origin is Origin.RESTORED]
         meant = [lines for text in texts if (lines := find(stand, text)) is not None]
         if name not in self.cut:
             return bool(meant)

@@ -194,3 +194,15 @@ def test_lines_that_are_given_back_are_not_those_of_another_readers_call() -> No
     main = Session("/w", session_id="s", store=store, local=False)
     left = main.mend([asked("call_1", "cat a.py"), result("call_1", replies["main"].text)])
     assert left[1]["content"].strip() == text("old").strip()
+
+
+def test_a_marker_that_says_above_does_not_name_a_later_call_of_the_id(session: Session) -> None:
+    """That one has the same text, but stands below the marker."""
+    turns = [("call_0", session.observe("cat a.py", text("a"), call_id="call_0"))]
+    turns += [(name, session.observe("cat a.py", text("a"), call_id=name)) for name in ("x", "call_0")]
+    assert [reply.outcome for _, reply in turns] == [Outcome.FULL, Outcome.UNCHANGED, Outcome.FULL]
+    messages = [one for name, reply in turns for one in (asked(name, "cat a.py"), result(name, reply.text))]
+    messages[1] = result("call_0", "[old tool result cleared]")
+    mended = session.mend(messages)
+    assert "UNCHANGED" not in mended[3]["content"]
+    assert mended[5] == messages[5]
