@@ -50,6 +50,8 @@ def slow_view(log: list[Event]) -> tuple[list[Delivered], dict[str, int]]:
                     shown[k] = Delivered(old.call_id, event.text, old.label, pieces=event.pieces, when=old.when)
                     order[id(shown[k])] = order[id(old)]
         elif isinstance(event, (Compacted, Forgot)):
+            if isinstance(event, Forgot):  # an id that comes again after this is another call's
+                named = dict.fromkeys(event.call_ids, 0) | named
             kept = frozenset[str]() if isinstance(event, Forgot) else event.kept - reused
             gone = event.call_ids if isinstance(event, Forgot) else {old.call_id for old in shown} - kept
             numbers = {call_id: number for call_id, number in numbers.items() if call_id not in gone}
