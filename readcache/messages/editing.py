@@ -41,7 +41,9 @@ def map_blocks(message: Raw, change: Callable[[Raw], Raw | None]) -> Raw:
         return message
     block = typed(raw)
     new = change(block)
-    if new is None:
+    if new is None and string(block.get("type")) in CALLS:
+        new = block  # the reader does not look inside calls: what they contain is the model's own input
+    elif new is None:
         changed = {}
         for key in BLOCK_LISTS:
             before = block.get(key)

@@ -265,6 +265,7 @@ messages_of_blocks = st.builds(
 @example({"toolResult": {"parts": "a"}})
 @example({"functionResponse": {"parts": ["a"]}})
 @example({"role": "user", "parts": [{"toolUse": {"role": "function"}}, {"toolResult": {}}]})
+@example({"role": "user", "parts": [{"toolUse": {"content": [{"functionResponse": {}}]}}, {"toolResult": {}}]})
 def test_what_is_read_can_be_written_and_nothing_else_changes(message: Any) -> None:
     before = copy.deepcopy(message)
     parts = normalise_one(message).parts
