@@ -230,8 +230,8 @@ class Reconciler:
             event = delivery.event
             texts = self._named(event)
             is_shared = event.call_id in reused or len({text.raw for text in texts}) > 1
-            if is_shared:  # an older call's text may hold all lines of the newest one's
-                texts = [text for text in texts if text.raw == texts[-1].raw]
+            if is_shared:  # another call's text may contain all lines of this one's
+                texts = [text for text in texts if text.raw == texts[-1].raw and _is_all_of(text, event)]
             if not event.text:
                 self._places[delivery] = Standing()
             elif not texts:
@@ -344,6 +344,12 @@ def _stands_beside(text: MessageText, made: Made) -> bool:
     """True if the lines that a marker stands for are in the same text."""
     lines = made.lines
     return lines is not None and "\n{}\n".format("\n".join(lines)) in f"\n{text.content}\n"
+
+
+def _is_all_of(text: MessageText, event: Delivered) -> bool:
+    """Check whether a text has nothing but this result, with the host's words around it that the log knows."""
+    shown = event.head + event.text + event.tail
+    return event.origin is not Origin.RESULT or body(text.content) == body(shown)
 
 
 def _standing_in(event: Delivered, texts: Sequence[MessageText], tag: str) -> Standing | None:

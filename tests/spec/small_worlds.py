@@ -187,7 +187,9 @@ class SmallWorld:
         self._list(who)
 
     def _cleared(self, who: str, at: str) -> None:
-        call = self._call(who, at)
+        """Of two calls that are equal in the list, nobody can say which one is gone: the older one."""
+        turns, call = self.texts[who], self._call(who, at)
+        call = next(twin for twin in turns if id_of(twin) == id_of(call) and turns[twin] == turns[call])
         del self.texts[who][call]
         self.spec.cleared(who, [call])
         self._list(who)
