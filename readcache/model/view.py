@@ -112,7 +112,9 @@ class View:
             after = -1 if event.call_id in self.ids.reused else self._call_of.get(event.call_id, -1)
             self.calls.keep(event.call_id.__eq__)
             self.calls.rewind(after)
-            self._forget([c for c in self._deliveries if self._call_of[c] > after])
+            gone = [c for c in self._deliveries if self._call_of[c] > after]
+            self.ids.doubted.update(gone if after < 0 else ())  # the host may know where it went back to
+            self._forget(gone)
         else:
             self.calls.note(event)
 

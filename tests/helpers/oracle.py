@@ -84,6 +84,7 @@ class Reader:
     paths: dict[str, tuple[str, ...]] = field(default_factory=dict)  # call id -> the files whose lines it shows
     cut: set[str] = field(default_factory=set)  # ids of calls whose text changed after the fact
     results: set[str] = field(default_factory=set)  # ids of calls that had a result
+    reused: set[str] = field(default_factory=set)  # ids that more than one call had: the session trusts none of them
     anonymous: bool = False  # a list without ids was synced: of equal texts nobody can tell which is whose
     tokens: int = 0
     tokens_at: dict[str, int] = field(default_factory=dict)
@@ -101,6 +102,7 @@ class Reader:
             dict(self.paths),
             set(self.cut),
             set(self.results),
+            set(self.reused),
             self.anonymous,
             self.tokens,
             dict(self.tokens_at),
@@ -124,6 +126,7 @@ class Reader:
             shown = CUT_BY_HARNESS.join(self.policy.clip.kept(text))
         if reply.call_id in self.results:
             self.cut.add(reply.call_id)
+            self.reused.add(reply.call_id)
         self.forget([reply.call_id])
         self.results.add(reply.call_id)
         self.texts[reply.call_id] = text if shown is None else shown
@@ -153,6 +156,8 @@ class Reader:
     def rewind(self, call_id: str) -> None:
         ids = list(self.texts)
         self.forget(ids[ids.index(call_id) + 1 :] if call_id in ids else ids)
+        if call_id in self.reused:  # the session cannot tell where the host went back to, and takes nothing for seen
+            self.cut.update(self.texts)
 
     def path_written(self, path: str, *, by: str = "") -> None:
         self.outdated[path] = {call for call in self.texts if path in self.paths.get(call, ())} - {by}

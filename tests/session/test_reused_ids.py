@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from readcache import Outcome, Reply, Session
+from readcache import Outcome, Reply, Session, UsageError
 from readcache.log.store.memory import MemoryStore
 
 SECRET = "API_KEY=zzsecretzz\n"
@@ -111,6 +112,30 @@ def test_an_id_used_twice_is_no_place_to_go_back_to(session: Session) -> None:
     session.observe("cat c.py", text("c"), call_id="call_0")
     session.rewind("call_0")
     assert session.observe("cat b.py", text("b"), call_id="x").outcome is Outcome.FULL
+
+
+@pytest.mark.parametrize("back_to", ["call_0", "never heard of"])
+def test_a_marker_that_stayed_when_nobody_could_tell_what_did_is_replaced(session: Session, back_to: str) -> None:
+    """After going back to an id that means two calls, or none, nothing counts as shown. The host may have kept it."""
+    for name, call_id in (("a", "1"), ("b", "call_0"), ("c", "call_0")):
+        session.observe(f"cat {name}.py", text(name), call_id=call_id)
+    assert session.observe("cat a.py", text("a"), call_id="x").outcome is Outcome.UNCHANGED
+    session.observe("cat d.py", text("d"), call_id="y")
+    with contextlib.suppress(UsageError):
+        session.rewind(back_to)
+    assert session.compacted(keep=["x"]).rewrites["x"].startswith("[GONE")
+
+
+def test_a_longer_result_of_the_id_is_not_taken_for_the_newest_that_is_gone(session: Session) -> None:
+    session.observe("cat a.py", text("a"), call_id="call_0")
+    first = "".join(text("a").splitlines(True)[:30])
+    session.compacted(keep=[])
+    session.observe("head -n 30 a.py", first, call_id="call_0")
+    reply = session.observe("head -n 30 a.py", first, call_id="x")
+    assert reply.outcome is Outcome.UNCHANGED
+    messages = [asked("call_0", "cat a.py"), result("call_0", text("a"))]
+    messages += [asked("x", "head -n 30 a.py"), result("x", reply.text)]
+    assert "UNCHANGED" not in session.mend(messages)[3]["content"]
 
 
 def test_what_was_written_is_not_kept_with_a_later_call_of_the_id(session: Session) -> None:
