@@ -135,8 +135,8 @@ def _store(settings: Settings) -> str:
         what = f"{path}: {unreadable[0]}" + (f", and {len(unreadable) - 1} more" if unreadable[1:] else "")
         raise ReadcacheError(f"{what}; those sessions show everything again")
     size = f"{os.path.getsize(path):,} bytes"
-    holds = f"schema version {version}, contexts: {len(contexts)}, {size}, writable, intact"
-    return f"{path}: {holds}{_others_rights(path)}{_set_aside(path)}"
+    contents = f"schema version {version}, contexts: {len(contexts)}, {size}, writable, intact"
+    return f"{path}: {contents}{_others_rights(path)}{_set_aside(path)}"
 
 
 def _store_on_server(spec: str) -> str:
@@ -171,16 +171,18 @@ def _explained(path: str) -> Iterator[None]:
 
 def _require_room(path: str) -> None:
     """ReadcacheError where the largest output that is recorded could not be written beside the store."""
-    place = os.path.dirname(path)
-    while not os.path.exists(place):
-        place = os.path.dirname(place)
+    directory = os.path.dirname(path)
+    while not os.path.exists(directory):
+        directory = os.path.dirname(directory)
     try:
-        with tempfile.TemporaryFile(dir=place) as file:
+        with tempfile.TemporaryFile(dir=directory) as file:
             file.write(bytes(LARGEST_OUTPUT))
     except OSError as error:
         what = "written" if os.path.exists(path) else "created"
         todo = "fix that, or use --store"
-        raise ReadcacheError(f"{path} cannot be {what}, for {place} takes no more: {error.strerror}; {todo}") from None
+        raise ReadcacheError(
+            f"{path} cannot be {what}, for {directory} takes no more: {error.strerror}; {todo}"
+        ) from None
 
 
 def _server(settings: Settings) -> str:
@@ -196,11 +198,11 @@ def _server(settings: Settings) -> str:
     others = "".join(_servers_of_others(settings))
     if found is None:
         return f"not running; the next hook or shim starts one{others}"
-    held = f"{found['readers']} readers and {found['conversations']} conversations of hooks held"
+    in_memory = f"{found['readers']} readers and {found['conversations']} conversations of hooks held"
     causes = "".join(f", {number} did without it ({cause})" for cause, number in sorted(found["causes"].items()))
     took = f"answered in {found['milliseconds']:.1f} ms"
     who = f"process {found['pid']}, readcache {found['readcache']}"
-    return f"{who}, {took}, {found['calls']} calls, {held}{causes}{others}"
+    return f"{who}, {took}, {found['calls']} calls, {in_memory}{causes}{others}"
 
 
 def _servers_of_others(settings: Settings) -> Iterator[str]:
@@ -249,22 +251,24 @@ def _shims(settings: Settings, named: str | None) -> str:
     from readcache.cli.shim_files import find_closed_to_others, find_trouble, socket_beside
     from readcache.cli.shims import find_directories, kept_bash_env
 
-    places = find_directories(os.environ)
+    directories = find_directories(os.environ)
     if named is not None:
-        places.append(os.path.realpath(named))
-    if not places:
+        directories.append(os.path.realpath(named))
+    if not directories:
         return "none on PATH or in BASH_ENV"
-    troubles = [trouble for place in places for trouble in find_trouble(place)]
+    troubles = [trouble for directory in directories for trouble in find_trouble(directory)]
     if troubles:
         raise ReadcacheError("; ".join(troubles))
-    notes = [", ".join(places)]
+    notes = [", ".join(directories)]
     if not os.environ.get("READCACHE", ""):
         notes.append("they omit nothing until READCACHE=on is set")
-    notes += [_server_beside(settings, socket) for place in places if (socket := socket_beside(place))]
+    notes += [_server_beside(settings, socket) for directory in directories if (socket := socket_beside(directory))]
     if kept := kept_bash_env(os.environ):
         by_it = "their BASH_ENV reads" if "READCACHE_BASH_ENV" in os.environ else "BASH_ENV is not theirs, and reads"
         notes.append(f"{by_it} {kept}")
-    closed = [path for place in places if (path := find_closed_to_others(place))] if os.geteuid() == 0 else []
+    closed = (
+        [path for directory in directories if (path := find_closed_to_others(directory))] if os.geteuid() == 0 else []
+    )
     if closed:
         notes.append(f"{closed[0]} is closed to other users: an agent that runs as one of them sees every byte")
     return "; ".join(notes)

@@ -69,12 +69,12 @@ def fire(host: Host, where: Where) -> bool:
     if (program := shutil.which(name)) is None:
         raise NotFired(f"{name} is not on PATH")
     near = "/tmp" if os.path.isdir("/tmp") else None  # macOS has long names: a socket below them cannot be reached
-    with tempfile.TemporaryDirectory(prefix="readcache-fire-", dir=near, ignore_cleanup_errors=True) as place:
-        project, store = Path(place, "project"), str(Path(place, "fire.db"))
+    with tempfile.TemporaryDirectory(prefix="readcache-fire-", dir=near, ignore_cleanup_errors=True) as directory:
+        project, store = Path(directory, "project"), str(Path(directory, "fire.db"))
         project.mkdir()
         (project / "canary.txt").write_text("".join(f"{canary}, line {number}\n" for number in range(LINES)))
         with _model(scripted) as model:
-            env = _switch_on(host, where, Path(place, "home"), model) | {"READCACHE_STORE": store}
+            env = _switch_on(host, where, Path(directory, "home"), model) | {"READCACHE_STORE": store}
             said = _run([program, *scripted.words[1:]], str(project), env, model.is_done)
         if model.last is None:
             raise NotFired(f"{name} read no file twice, and {said}")

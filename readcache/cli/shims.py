@@ -116,14 +116,12 @@ def kept_bash_env(environ: Mapping[str, str]) -> str:
     return environ.get("READCACHE_BASH_ENV", "") if is_ours else given
 
 
-def _installation(directory: str) -> tuple[str, tuple[str, ...]]:
+def _installation(given: str) -> tuple[str, tuple[str, ...]]:
     """The real path of a directory of shims, and its tools. ReadcacheError if it is not one."""
-    place = os.path.realpath(directory)
+    place = os.path.realpath(given)
     tools = shim_files.find_tools(place)
     if tools is None:
-        raise ReadcacheError(
-            f"{place} is not a directory of shims: run `readcache shims install {directory}` to create it"
-        )
+        raise ReadcacheError(f"{place} is not a directory of shims: run `readcache shims install {given}` to create it")
     return place, tools
 
 

@@ -78,8 +78,8 @@ def _things() -> Iterator[tuple[str, Callable[[], object]]]:
         take_out = partial(_switch_off, switch)
         whose = "all of your projects" if where.is_user else where.root
         yield f"host    {host.name}, {whose}: {', '.join(switch.paths())}", take_out
-    for place in dict.fromkeys([*shims.remembered_directories(), *shims.find_directories(os.environ)]):
-        yield f"shims   {place}", partial(shims.uninstall, place)
+    for directory in dict.fromkeys([*shims.remembered_directories(), *shims.find_directories(os.environ)]):
+        yield f"shims   {directory}", partial(shims.uninstall, directory)
     for path in filter(stop.answers, stop.places_in(os.path.join(state, "serve"))):
         yield f"server  {path}", partial(end_servers, [path])
     if os.path.isdir(state):

@@ -61,8 +61,8 @@ class Links:
 
     def standing_in(self, at: int, result: Part) -> list[Delivery]:
         """The replies that stand in this result in the message at `at`, and what the agent wrote in the same calls."""
-        place = at, result.call_id, result.text
-        return [each for delivery in self._at.get(place, ()) for each in self.of_call(delivery)]
+        key = at, result.call_id, result.text
+        return [each for delivery in self._at.get(key, ()) for each in self.of_call(delivery)]
 
     def of_call(self, delivery: Delivery) -> list[Delivery]:
         """The texts of the call that a delivery is of."""

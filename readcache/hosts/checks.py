@@ -20,13 +20,13 @@ _PATIENCE = 30.0  # seconds for a program of ours to answer
 def check_host(host: Host, where: Where, memory: str, also: Callable[[Where], str] | None = None) -> str:
     """What is in force, in words. ReadcacheError with what is not, and what to do. `also`: say how the hook was tried,
     too, and what this says of the place as it was switched on."""
-    place, again = where.place(), f"readcache init {host.name} {where.place()}"
+    scope, again = where.place(), f"readcache init {host.name} {where.place()}"
     switch = Switch(host, where, memory)
     found = switch.as_remembered()
     if not Switch(host, found, memory).is_on():
         what = "its settings are of another version, or were edited" if switch.is_known() else "it is not switched on"
         raise ReadcacheError(f"{what}: run `{again}`")
-    said = f"{found.mode}{f', policy {found.policy}' if found.policy != 'default' else ''} ({place})"
+    said = f"{found.mode}{f', policy {found.policy}' if found.policy != 'default' else ''} ({scope})"
     if found.mode == "off":
         return said
     _run([*where.program, "--version"], "", {})
@@ -38,14 +38,14 @@ def check_host(host: Host, where: Where, memory: str, also: Callable[[Where], st
 def _try_hook(host: Host, where: Where) -> str:
     """Run the hook as the host does, on events of a made-up conversation: what it did. ReadcacheError."""
     words = where._replace(mode="on").words("hook", host.name)
-    with tempfile.TemporaryDirectory() as place:
-        alone = {"READCACHE_STORE": os.path.join(place, "trial.db"), "XDG_STATE_HOME": place, "READCACHE": "on"}
+    with tempfile.TemporaryDirectory() as directory:
+        alone = {"READCACHE_STORE": os.path.join(directory, "trial.db"), "XDG_STATE_HOME": directory, "READCACHE": "on"}
         alone["READCACHE_SERVER"] = "off"
         if _run(words, "{}", alone):
             raise ReadcacheError(f"`{' '.join(words)}` answers an empty event: reinstall readcache")
-        answers = [_run(words, json.dumps(event), alone) for event in host.trial(place)]
+        answers = [_run(words, json.dumps(event), alone) for event in host.trial(directory)]
         if answers and not answers[-1]:
-            noted = Path(place, "readcache", "failures.log")
+            noted = Path(directory, "readcache", "failures.log")
             why = f" ({' '.join(noted.read_text(errors='replace').split())})" if noted.exists() else ""
             raise ReadcacheError(f"the hook did not answer a trial event{why}: reinstall readcache")
     return "fired: it shortened a second read" if answers else "fired: it answers an empty event"

@@ -135,10 +135,10 @@ class JudgedList:
         """True if the results that are known are in the order in which they were judged, up to the last one, and the
         others are newer. Where none is known, true if the conversation is, and the last list had all that stands before
         a compaction."""
-        order = {key: place for place, key in enumerate(self._texts)}
-        places = [order.get(entry.key, len(order)) for entry in found if entry.result]
-        if name != self._name or min(places, default=len(order)) < len(order):
-            return name == self._name and len(order) - 1 in places and places == sorted(places)
+        order = {key: index for index, key in enumerate(self._texts)}
+        indexes = [order.get(entry.key, len(order)) for entry in found if entry.result]
+        if name != self._name or min(indexes, default=len(order)) < len(order):
+            return name == self._name and len(order) - 1 in indexes and indexes == sorted(indexes)
         cut = next((at for at, entry in enumerate(found) if _is_compaction(entry.part)), None)
         had = {entry.said() for entry in self._entries}
         return name != "" and cut is not None and {entry.said() for entry in found[:cut]} <= had

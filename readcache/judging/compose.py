@@ -47,18 +47,18 @@ def compose(view: View, call: Call, judgement: Judgement, rules: Rules) -> tuple
     return _reply(view, call, judgement, worth, rules, would_save)
 
 
-def _worth(call: Call, judgement: Judgement, cuts: Iterable[Cut], policy: Policy) -> list[Cut]:
+def _worth(call: Call, judgement: Judgement, replacements: Iterable[Cut], policy: Policy) -> list[Cut]:
     """The first few that save enough, in the order of their lines: a reply with many holes is hard to read."""
-    worth = (cut for cut in cuts if _chars(call, judgement.lines, cut) >= GAIN * len(cut.text))
+    worth = (cut for cut in replacements if _chars(call, judgement.lines, cut) >= GAIN * len(cut.text))
     return sorted(islice(worth, policy.max_markers), key=lambda cut: cut.low)
 
 
 def _worth_a_turn(
-    view: View, call: Call, judgement: Judgement, cuts: list[Cut], policy: Policy
+    view: View, call: Call, judgement: Judgement, replacements: list[Cut], policy: Policy
 ) -> tuple[list[Cut], int]:
     """The cuts that together are worth it, and the tokens that they save. Those asked for most often go first."""
-    for share in sorted({_asked_again(cut) for cut in cuts}, reverse=True):
-        some = [cut for cut in cuts if _asked_again(cut) <= share]
+    for share in sorted({_asked_again(cut) for cut in replacements}, reverse=True):
+        some = [cut for cut in replacements if _asked_again(cut) <= share]
         tokens = _saved(call.output, judgement.lines, some, policy)
         if is_worth(view, tokens, policy, share):
             return some, tokens
@@ -66,7 +66,7 @@ def _worth_a_turn(
 
 
 def _asked_again(cut: Cut) -> float:
-    return max((ASKED_AGAIN[stand.origin] for stand in cut.stands), default=ASKED_AGAIN[Origin.RESULT])
+    return max((ASKED_AGAIN[stand.origin] for stand in cut.source_spans), default=ASKED_AGAIN[Origin.RESULT])
 
 
 def is_worth(view: View, tokens: int, policy: Policy, asked_again: float = ASKED_AGAIN[Origin.RESULT]) -> bool:
@@ -86,17 +86,17 @@ def pass_through(call: Call, reason: Reason) -> Reply:
 
 
 def _reply(
-    view: View, call: Call, judgement: Judgement, cuts: list[Cut], rules: Rules, would_save: int
+    view: View, call: Call, judgement: Judgement, replacements: list[Cut], rules: Rules, would_save: int
 ) -> tuple[Reply, Delivered]:
     policy = rules.policy
-    segments, pointers, text = _assemble(call.output, judgement.lines, cuts)
+    segments, pointers, text = _assemble(call.output, judgement.lines, replacements)
     outcome, reason = judgement.outcome, judgement.reason
     asked = () if judgement.pieces else tuple(sorted(call.reading.keys))
     event = Delivered(
         call_id=call.call_id,
         text=text,
         label=kept_label(call, policy),
-        pieces=_shown_pieces(judgement.pieces, cuts, len(judgement.lines)),
+        pieces=_shown_pieces(judgement.pieces, replacements, len(judgement.lines)),
         pointers=pointers,
         changed=judgement.changed,
         credited=reason not in UNCREDITED,
@@ -114,7 +114,7 @@ def _reply(
     )
     if not event.credited:
         event = withhold(event)
-    saved = would_save if cuts else 0
+    saved = would_save if replacements else 0
     return Reply(text, call.exit_code or 0, outcome, reason, segments, call.call_id, saved, call.output), event
 
 
@@ -134,19 +134,19 @@ def saved_by(output: str, text: str, policy: Policy) -> int:
     return count_shown(output, policy, policy.tokens) - count_shown(text, policy, policy.tokens)
 
 
-def _saved(output: str, lines: Sequence[str], cuts: list[Cut], policy: Policy) -> int:
+def _saved(output: str, lines: Sequence[str], replacements: list[Cut], policy: Policy) -> int:
     count = policy.tokens
-    if len(cuts) == 1 and cuts[0].high - cuts[0].low == len(lines):
-        return count(output) - count(cuts[0].text + "\n")
-    return sum(count("\n".join(lines[c.low : c.high]) + "\n") - count(c.text + "\n") for c in cuts)
+    if len(replacements) == 1 and replacements[0].high - replacements[0].low == len(lines):
+        return count(output) - count(replacements[0].text + "\n")
+    return sum(count("\n".join(lines[c.low : c.high]) + "\n") - count(c.text + "\n") for c in replacements)
 
 
-def _shown_stretches(cuts: list[Cut], count: int) -> Iterator[tuple[int, int, int]]:
+def _shown_stretches(replacements: list[Cut], count: int) -> Iterator[tuple[int, int, int]]:
     """(low, high, place): output lines low to high - 1 are shown, from line `place` of the reply on.
 
     There is one before each cut and one after the last, and they may be empty."""
     at = place = 0
-    for cut in cuts:
+    for cut in replacements:
         yield at, cut.low, place
         place += cut.low - at + 1
         at = cut.high
@@ -154,14 +154,14 @@ def _shown_stretches(cuts: list[Cut], count: int) -> Iterator[tuple[int, int, in
 
 
 def _assemble(
-    output: str, lines: Sequence[str], cuts: list[Cut]
+    output: str, lines: Sequence[str], replacements: list[Cut]
 ) -> tuple[tuple[Segment, ...], tuple[Pointer, ...], str]:
-    if not cuts:
+    if not replacements:
         return (Shown(output),), (), output
     segments: list[Segment] = []
     pointers: list[Pointer] = []
     parts: list[str] = []
-    for (low, high, place), cut in zip_longest(_shown_stretches(cuts, len(lines)), cuts):
+    for (low, high, place), cut in zip_longest(_shown_stretches(replacements, len(lines)), replacements):
         if high > low:
             is_cut_line = high == len(lines) and not output.endswith("\n")
             parts.append("\n".join(lines[low:high]) + ("" if is_cut_line else "\n"))
@@ -170,20 +170,20 @@ def _assemble(
             gap = cut.omitted
             line = place + high - low
             pointer = Pointer(line, gap.path, gap.start, gap.end, gap.sources, cut.numbered, cut.text)
-            pointers.append(replace(pointer, stands=cut.stands, lines=cut.lines))
+            pointers.append(replace(pointer, stands=cut.source_spans, lines=cut.lines))
             segments.append(gap)
             parts.append(cut.text + "\n")
     return tuple(segments), tuple(pointers), "".join(parts)
 
 
-def _shown_pieces(pieces: tuple[Piece, ...], cuts: list[Cut], count: int) -> tuple[Piece, ...]:
+def _shown_pieces(pieces: tuple[Piece, ...], replacements: list[Cut], count: int) -> tuple[Piece, ...]:
     """The remaining pieces, at their places in the reply's text."""
-    if not cuts:
+    if not replacements:
         return pieces
     out: list[Piece] = []
     for piece in pieces:
         end = piece.at + piece.count
-        for low, high, place in _shown_stretches(cuts, count):
+        for low, high, place in _shown_stretches(replacements, count):
             first, last = max(low, piece.at), min(high, end)
             if first < last:
                 number = piece.first and piece.first + first - piece.at

@@ -49,7 +49,7 @@ class Cut:
     high: int
     text: str
     omitted: Omitted
-    stands: tuple[Stand, ...]
+    source_spans: tuple[Stand, ...]
     numbered: bool = False
     lines: str = ""  # see `Pointer`
 
@@ -124,8 +124,8 @@ def _cut(view: View, call: Call, judgement: Judgement, omission: Omission, name:
     named = _name_sources(view, runs, names, in_file=in_file, of_output=names_numbers and not in_file)
     text = marker.write_marker(name, word, what + selected, named, _note(view, judgement, runs), end_of(call))
     numbered = any(run.piece.sep is not None for run in runs)
-    stands, lines = stands_of(view, runs, judgement.lines[omission.low : omission.high])
-    return Cut(omission.low, omission.high, text, omitted, stands, numbered, lines)
+    source_spans, lines = stands_of(view, runs, judgement.lines[omission.low : omission.high])
+    return Cut(omission.low, omission.high, text, omitted, source_spans, numbered, lines)
 
 
 # ---------------------------------------------------------------- the word

@@ -289,11 +289,11 @@ def _most_lines(claim: Claim) -> int | None:
     return None if end is None else end - start + 1
 
 
-def _whole_lines(pieces: Sequence[Piece], cut: Collection[int]) -> list[Piece]:
-    """The pieces without the lines in `cut`."""
-    if not cut:
+def _whole_lines(pieces: Sequence[Piece], truncations: Collection[int]) -> list[Piece]:
+    """The pieces without the lines in `truncations`."""
+    if not truncations:
         return list(pieces)
-    stops = sorted(cut)
+    stops = sorted(truncations)
     out: list[Piece] = []
     for piece in pieces:
         low, end = piece.at, piece.at + piece.count

@@ -106,7 +106,7 @@ class Proof:
         self._view, self._lines = view, lines
         self._sure: dict[Reference, bool] = {}
 
-    def holds(self, reference: Reference, piece: Piece) -> bool:
+    def allows(self, reference: Reference, piece: Piece) -> bool:
         """True if both have the same separator, or separators that are right whatever the tools are, or if the file has
         the same lines at the same numbers under both."""
         ours, theirs = piece, reference.piece

@@ -59,7 +59,7 @@ def find_visible(
         is_old = any(view.was_written_since(key, reference.delivery) for key in keys)
         if is_old or not can_stand_for(reference, piece) or not sources.allow(reference.delivery):
             return False
-        return proof.holds(reference, piece)
+        return proof.allows(reference, piece)
 
     searched = [piece for piece in stretches(pieces, len(lines)) if may_go(piece)]
     is_open = [False] * len(lines)
@@ -90,7 +90,7 @@ def _find(
     found: list[Run] = []
     for reference in (*late, *index.propose(landmarks)):
         allowed = [piece for piece in pieces if may(reference, piece)]
-        if allowed and view.holds(reference.delivery):
+        if allowed and view.contains(reference.delivery):
             starts = [piece.at for piece in allowed]
             runs = _common_runs(ours, view.bodies(reference), landmarks)
             for low, high, at in itertools.islice(runs, MOST_RUNS):

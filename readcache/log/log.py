@@ -331,14 +331,14 @@ _unreachable: set[str] = set()  # the servers that this process was warned of
 
 def _warn_if_unreachable(store: Store, session_id: str) -> None:
     """Once for each server: nothing else would tell a program why everything is shown."""
-    place = str(getattr(store, "path", ""))
-    if not is_url(place):
+    path = str(getattr(store, "path", ""))
+    if not is_url(path):
         return
     try:
         store.sessions(session_id)
     except StoreError as error:
-        if place not in _unreachable:
-            _unreachable.add(place)
+        if path not in _unreachable:
+            _unreachable.add(path)
             import logging  # the server's client has imported it
 
             logging.getLogger("readcache").warning("%s. Meanwhile every output is shown in full", error)

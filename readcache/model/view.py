@@ -75,7 +75,7 @@ class View:
         """True while anything of this call is visible."""
         return call_id in self._deliveries
 
-    def holds(self, delivery: Delivery) -> bool:
+    def contains(self, delivery: Delivery) -> bool:
         """True while this very delivery is visible."""
         return any(d is delivery for d in self.of_call(delivery.event.call_id))
 

@@ -56,12 +56,12 @@ class Arm:
         self._tally.counts["wrong"] += len(faults)
         self._tally.wrong += faults
 
-    def cut(self, cut: HistoryCut) -> None:
+    def trim(self, cut: HistoryCut) -> None:
         """The host took calls out."""
         done = self._session.compacted(keep=cut.kept)
         self._world.compacted(_READER, cut.kept)
         self._count_wrong(self._world.mended(_READER, done.rewrites))
-        self._carried.cut(cut.kept)
+        self._carried.trim(cut.kept)
         self.show(cut.restored)
 
     def show(self, restored: Sequence[RecordedCall]) -> None:
@@ -72,7 +72,7 @@ class Arm:
 
     def end(self) -> PolicyTally:
         """The conversation is over."""
-        self._carried.cut()
+        self._carried.trim()
         carried, counts, stats = self._carried, self._tally.counts, self._session.stats()
         counts.update(saved_priced=round(carried.saved), out_priced=round(carried.out))
         counts.update(turns_priced=round(carried.turns))

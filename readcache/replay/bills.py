@@ -48,7 +48,7 @@ class Carried:
         self._calls += 1
         self._size += out - saved
 
-    def cut(self, kept: frozenset[str] = frozenset()) -> None:
+    def trim(self, kept: frozenset[str] = frozenset()) -> None:
         """All but these results leave the conversation."""
         for name in [name for name in self._live if name not in kept]:
             self._end(self._live.pop(name))
@@ -102,7 +102,7 @@ class Bill:
         if any(saved.values()):
             self._live[call.call_id] = _LeftOut(dict(saved))
 
-    def cut(self, kept: frozenset[str]) -> None:
+    def trim(self, kept: frozenset[str]) -> None:
         """All but these results are gone."""
         self._is_cut = True
         self._live = {name: left for name, left in self._live.items() if name in kept}

@@ -123,7 +123,7 @@ class Conversations:
         seconds = self._prices.seconds
         return None not in (before, at, seconds) and at - before > seconds  # type: ignore[operator]
 
-    def cut(self, cut: HistoryCut) -> None:
+    def trim(self, cut: HistoryCut) -> None:
         """The host took calls out, and showed some by itself. What it restored after a compaction only stands where
         that had taken it away."""
         if not self._kept:
@@ -131,7 +131,7 @@ class Conversations:
         kept_numbers = sorted(self._numbers[name] for name in cut.kept if name in self._numbers)
         for kept in self._kept.values():
             if kept.way.kind == "recorded":
-                kept.cut(kept_numbers, compacts=cut.compacts)
+                kept.trim(kept_numbers, compacts=cut.compacts)
         for call in cut.restored:
             self._add(call, _lines_of(call.output), set(_NAME.findall(call.output)), 0)
             for kept in self._kept.values():

@@ -242,7 +242,7 @@ class Kept:
         self._clearable.clear()
         self._size = self._cached = BASE
 
-    def cut(self, kept: Sequence[int], *, compacts: bool) -> None:
+    def trim(self, kept: Sequence[int], *, compacts: bool) -> None:
         """All but these calls leave, by a compaction or because somebody went back."""
         if compacts:
             self._compact()

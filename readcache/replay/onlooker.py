@@ -25,10 +25,10 @@ class Onlooker:
         """True for a read."""
         reply = answer_recorded(self._session, call)
         shown = [] if reply is None else self._shown(call.call_id)
-        lost, held = self._rereads.after_cut(shown)
+        lost, restorable = self._rereads.after_cut(shown)
         again = self._rereads.add(call.call_id, shown)
         read = sum(part.chars for part in shown)
-        self._counts.update(reads=bool(shown), read=read, bound=again, reread=lost, held=held)
+        self._counts.update(reads=bool(shown), read=read, bound=again, reread=lost, held=restorable)
         return bool(shown)
 
     def _shown(self, call_id: str) -> list[ShownLines]:
@@ -46,7 +46,7 @@ class Onlooker:
                 found.append(ShownLines(piece.keys[0], tuple(bare), sum(map(len, rows)) + len(rows)))
         return found
 
-    def cut(self, cut: HistoryCut) -> None:
+    def trim(self, cut: HistoryCut) -> None:
         """What a restore plan would have put back is asked for before the calls go."""
         plan: RestorePlan | None = None
         if cut.compacts:
@@ -54,7 +54,7 @@ class Onlooker:
             self._counts.update(
                 cuts=1, restored=bool(cut.restored), plan_tokens=sum(item.tokens for item in plan.items)
             )
-        self._rereads.cut(cut.kept, plan)
+        self._rereads.trim(cut.kept, plan)
         self._session.compacted(keep=cut.kept)
         show_restored(self._session, cut.restored)
 

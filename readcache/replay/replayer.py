@@ -53,11 +53,11 @@ def replay_recording(recording: Recording, policies: Mapping[str, Policy], choic
         if isinstance(item, RequestSent):
             bill.sent(item)
         elif isinstance(item, HistoryCut):
-            onlooker.cut(item)
-            bill.cut(item.kept)
-            conversations.cut(item)
+            onlooker.trim(item)
+            bill.trim(item.kept)
+            conversations.trim(item)
             for arm in arms.values():
-                arm.cut(item)
+                arm.trim(item)
             for arm in () if item.compacts else whole.values():
                 arm.show(item.restored)
         else:

@@ -41,7 +41,7 @@ class Rereads:
             self._calls[call_id] = shown
         return red
 
-    def cut(self, kept: frozenset[str], plan: RestorePlan | None) -> None:
+    def trim(self, kept: frozenset[str], plan: RestorePlan | None) -> None:
         """Only these calls stay. `plan`: what would have been put back, where a compaction took the others."""
         before = self._known
         self._calls = {name: shown for name, shown in self._calls.items() if name in kept}

@@ -157,8 +157,8 @@ def _after_compactions(total: Tally) -> Iterator[str]:
         yield f"  nothing that they had taken away was read again within {WATCHED} calls"
         return
     yield f"  read again within {WATCHED} calls: {counts['reread']:,} characters that a compaction had taken away"
-    held, mean = share(counts["held"], counts["reread"]), counts["plan_tokens"] // counts["cuts"]
-    yield f"  a restore plan would have held {held} of them, in {mean:,} tokens on average"
+    restorable, mean = share(counts["held"], counts["reread"]), counts["plan_tokens"] // counts["cuts"]
+    yield f"  a restore plan would have held {restorable} of them, in {mean:,} tokens on average"
 
 
 def _faults(name: str, arm: PolicyTally) -> Iterator[str]:

@@ -76,7 +76,7 @@ class LogCheck:
             self._keep(event, is_known=not is_withheld(event) or bool(event.text))
         elif isinstance(event, Settled):
             markers = list(self._markers(event, is_told=event.call_id in self._batches))
-            found = world.cut(reader, event.call_id, event.text, kind=event.origin.value, markers=markers)
+            found = world.clipped(reader, event.call_id, event.text, kind=event.origin.value, markers=markers)
             self._count(found, event)
             self._keep(event, is_known=True)
         elif isinstance(event, Wrote):

@@ -105,26 +105,26 @@ class ShortWay:
         elif self._sessions is not None and plan.settings.session not in self._sessions:
             client.refuse("session")
         else:
-            with self.logs.use(plan.settings.session, plan.settings.agent) as held:
-                self._follow(plan, client, held)
+            with self.logs.use(plan.settings.session, plan.settings.agent) as open_log:
+                self._follow(plan, client, open_log)
             tidy_once_a_day(plan.settings)
 
-    def _follow(self, plan: Plan, client: ShortClient, held: HeldLog) -> None:
+    def _follow(self, plan: Plan, client: ShortClient, open_log: HeldLog) -> None:
         """From the verdict on."""
         try:
             # Before the verdict: with it the command runs, and the next one may be here as soon as it has ended. Until
             # it is logged what a command wrote, the next one waits for that.
-            with held.waiting(client) if plan.reading.writes else contextlib.nullcontext():
+            with open_log.waiting(client) if plan.reading.writes else contextlib.nullcontext():
                 client.send_verdict(plan)
                 if client.next_letter() == b"E":  # an output must still be judged
-                    held.has_arrived(client)
+                    open_log.has_arrived(client)
                 if (end := client.read_end()) is None:
                     return
                 status, output = end
                 if output is not None:
-                    _judge(plan, status, output, client, held)
+                    _judge(plan, status, output, client, open_log)
                 elif plan.reading.writes:
-                    _reader(plan, held, client).note_writes(plan.call("", status))
+                    _reader(plan, open_log, client).note_writes(plan.call("", status))
         except (NotShown, OSError):
             pass  # what was not printed is not a source
         except Exception as error:
@@ -132,11 +132,11 @@ class ShortWay:
             tell_failed(plan.settings.host)
         finally:
             # Those that the store has not taken yet; when it does, they are in the log as well.
-            for failed in held.take_new_failures():
+            for failed in open_log.take_new_failures():
                 failures.note(plan.settings.session, failed.cause, failed.detail)
 
 
-def _judge(plan: Plan, status: int, output: bytes, client: ShortClient, held: HeldLog) -> None:
+def _judge(plan: Plan, status: int, output: bytes, client: ShortClient, open_log: HeldLog) -> None:
     """OSError, NotShown."""
 
     def announce() -> None:
@@ -150,15 +150,15 @@ def _judge(plan: Plan, status: int, output: bytes, client: ShortClient, held: He
 
     def hear(*, is_full: bool) -> float:
         client.next_letter()
-        held.has_arrived(client)
+        open_log.has_arrived(client)
         if (at := client.read_shown(is_full=is_full)) is None:
             raise NotShown
         return at
 
     try:
         if (text := plan.text(output)) is not None:
-            call, reader = plan.call(text, status), _reader(plan, held, client)
-            with held.waiting(client):
+            call, reader = plan.call(text, status), _reader(plan, open_log, client)
+            with open_log.waiting(client):
                 reader.answer(call, show, began=plan.settings.began, announce=announce)
     finally:
         if client.answered_at is None:  # it cannot be judged, or we failed
@@ -166,6 +166,6 @@ def _judge(plan: Plan, status: int, output: bytes, client: ShortClient, held: He
             hear(is_full=True)
 
 
-def _reader(plan: Plan, held: HeldLog, client: ShortClient) -> Reader:
+def _reader(plan: Plan, open_log: HeldLog, client: ShortClient) -> Reader:
     named = plan.settings._replace(agent="", store="", batch="", began=0.0)  # what no rule depends on
-    return held.reader(_known_rules(named), client)
+    return open_log.reader(_known_rules(named), client)

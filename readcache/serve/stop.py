@@ -17,7 +17,7 @@ def places_of_all_versions(path: str) -> list[str]:
     safe."""
     folder, name = os.path.split(path)
     store = name[name.rindex("-") :]
-    return [place for place in places_in(folder) if place.endswith(store)]
+    return [path for path in places_in(folder) if path.endswith(store)]
 
 
 def places_in(folder: str) -> list[str]:

@@ -91,8 +91,8 @@ def _alignment(event: Delivered | Settled, part: str) -> tuple[CharSpan, int]:
     """Where a delivery's lines begin and end in a text, and how many of its characters are there."""
     before, after = split_lines(event.text), part.split("\n")
     moved = align(before, after)
-    places = [*moved.values(), *find_markers_left(event.pointers, after, moved)]
-    lines = [place for place in places if place >= 0]
+    found = [*moved.values(), *find_markers_left(event.pointers, after, moved)]
+    lines = [line for line in found if line >= 0]
     if not lines:
         return (0, 0), 0
     return _stretch_of(after, min(lines), max(lines) + 1), sum(len(after[line]) + 1 for line in lines)
@@ -108,9 +108,9 @@ def longest_run(event: Delivered, content: str) -> int:
     before, after = split_lines(event.text), content.split("\n")
     longest = run = 0
     last = -2
-    for k, place in sorted(align(before, after).items()):
-        run = (run if place == last + 1 else 0) + len(before[k]) + 1
-        longest, last = max(longest, run), place
+    for k, line in sorted(align(before, after).items()):
+        run = (run if line == last + 1 else 0) + len(before[k]) + 1
+        longest, last = max(longest, run), line
     return longest
 
 

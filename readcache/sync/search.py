@@ -182,15 +182,15 @@ class Search:
             self._known, self._row = known, self._anchors()
         anchors, chosen = self._row, list[Delivery]()
         for each in reversed(found):
-            place = order[each.text], each.stretch
-            at = bisect_left(anchors, (place, -1))
+            position = order[each.text], each.stretch
+            at = bisect_left(anchors, (position, -1))
             low = anchors[at - 1][1] if at else -1
             high = anchors[at][1] if at < len(anchors) else len(ranks)
             fitting = [delivery for delivery in free if low < ranks[delivery] < high]
             chosen.append((fitting or free)[-1])
             free.remove(chosen[-1])
             if fitting:
-                anchors.insert(at, (place, ranks[chosen[-1]]))
+                anchors.insert(at, (position, ranks[chosen[-1]]))
         return sorted(chosen, key=lambda delivery: ranks[delivery])
 
     def _anchors(self) -> list[_Anchor]:

@@ -69,9 +69,9 @@ class Conformance:
 
         `unchecked`: steps whose results the host itself cuts, and that are not compared. `files`: texts of more files
         of the project. AssertionError."""
-        return self._hold_twice(tmp_path, steps, unchecked, files or {})[0]
+        return self._run_twice(tmp_path, steps, unchecked, files or {})[0]
 
-    def _hold_twice(
+    def _run_twice(
         self, tmp_path: Path, steps: Sequence[Step], unchecked: Sequence[int] = (), files: Mapping[str, str] = _NO_FILES
     ) -> tuple[list[Seen], list[Seen]]:
         """See `hold`: with readcache, and without it."""
@@ -137,7 +137,7 @@ class Conformance:
             (Bash("ls -r"),),  # not -a: a host may keep its settings in the project
             (Bash("tail -n 45 shop.py"),),
         )
-        check_figures(tmp_path / "store.db", *self._hold_twice(tmp_path, steps))
+        check_figures(tmp_path / "store.db", *self._run_twice(tmp_path, steps))
 
     def _keep_in(self, store: Path, request: pytest.FixtureRequest) -> None:
         request.getfixturevalue("monkeypatch").setattr(self.host, "store", store)

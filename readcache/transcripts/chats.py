@@ -86,7 +86,7 @@ class _Chat:
         results = [part for part in message.parts if part.kind is Kind.RESULT]
         self.turns.at(extra.get("timestamp"))
         if last_compaction(raw) is not None:
-            self.turns.cut()
+            self.turns.trim()
         if message.role == "assistant":
             self._answer(message)
             response = object_in(extra.get("response"))

@@ -65,13 +65,13 @@ class _Session:
             self.reader = self.name if "subagent" in object_in(payload.get("source")) else self.reader
         elif kind == "compacted":
             history = visible_to_model([object_in(item) for item in list_in(payload.get("replacement_history"))])
-            self.turns.cut(frozenset(str(item["call_id"]) for item in history if "call_id" in item))
+            self.turns.trim(frozenset(str(item["call_id"]) for item in history if "call_id" in item))
         elif kind == "response_item":
             self._item(payload)
         elif payload.get("type") == "token_count":
             self._pay(object_in(payload.get("info")))
         elif payload.get("type") == "thread_rolled_back":  # how far is not told in a way to rely on
-            self.turns.cut(compacts=False)
+            self.turns.trim(compacts=False)
 
     def _pay(self, info: Payload) -> None:
         """The same numbers come again whenever a limit was looked at."""
@@ -87,7 +87,7 @@ class _Session:
     def _item(self, item: Payload) -> None:
         kind, name, call_id = str(item.get("type")), str(item.get("name")), str(item.get("call_id"))
         if last_compaction(item) is not None:
-            self.turns.cut()
+            self.turns.trim()
         if kind in ("function_call", "custom_tool_call", "local_shell_call"):
             given = object_in(item.get("arguments") or item.get("action")) or {"input": str(item.get("input") or "")}
             name = "shell" if kind == "local_shell_call" else name

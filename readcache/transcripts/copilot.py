@@ -57,6 +57,6 @@ def _take(turns: Turns, kind: str, data: Data, cwd: str) -> None:
         output = block_text(object_in(data.get("result")).get("content")) or ""
         turns.result(str(data.get("toolCallId")), output, failed=data.get("success") is False)
     elif kind in _COMPACTS and data.get("success") is not False:
-        turns.cut()
+        turns.trim()
     elif kind in _GOES_BACK:
-        turns.cut(compacts=False)
+        turns.trim(compacts=False)

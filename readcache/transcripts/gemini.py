@@ -103,7 +103,7 @@ class _Chat:
     def _settle(self) -> None:
         if self._kept is not None and not self._live <= self._kept:
             self._live &= self._kept
-            self.turns.cut(frozenset(self._live))
+            self.turns.trim(frozenset(self._live))
         self._kept = None
 
     def _take(self, asked: list[Mapping[str, Any]]) -> None:

@@ -49,7 +49,7 @@ class _Export:
             kind = part.get("type")
             text = len(str(part.get("text") or ""))
             if kind == "compaction":
-                self.turns.cut()
+                self.turns.trim()
                 self._live = {}
             elif info.get("role") != "assistant":
                 self.turns.type(text)
@@ -93,4 +93,4 @@ class _Export:
         kept = {name: at for name, at in self._live.items() if at is None or now is None or at > now}
         if len(kept) < len(self._live):
             self._live = kept
-            self.turns.cut(frozenset(kept))
+            self.turns.trim(frozenset(kept))

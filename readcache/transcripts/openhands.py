@@ -116,7 +116,7 @@ class _EventLog:
         if first is not None and last is not None:
             gone |= {str(number) for number in range(first, last + 1)}
         lost = {self._calls[name] for name in gone if name in self._calls}
-        self.turns.cut(frozenset(call for call in self._calls.values() if call not in lost))
+        self.turns.trim(frozenset(call for call in self._calls.values() if call not in lost))
 
     def _pay(self, response: Event) -> None:
         """Several calls may be of one answer."""

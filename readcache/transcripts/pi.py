@@ -56,9 +56,9 @@ class _PiSession:
         self._parents[entry] = parent
         if row.get("type") == "compaction":
             self._compacted[entry] = str(row.get("firstKeptEntryId"))
-            self.turns.cut(self._visible(entry))
+            self.turns.trim(self._visible(entry))
         elif parent != self._tip and parent in self._parents:  # the user went back, and on from there
-            self.turns.cut(self._visible(entry), compacts=False)
+            self.turns.trim(self._visible(entry), compacts=False)
         self._tip = entry
         if row.get("type") == "message":
             self._message(entry, object_in(row.get("message")))

@@ -74,7 +74,7 @@ class Turns:
             self._items.append(replace(made(call_id, output, batch, **known), at=self._now))
         self._request = None
 
-    def cut(self, kept: frozenset[str] = frozenset(), *, compacts: bool = True) -> None:
+    def trim(self, kept: frozenset[str] = frozenset(), *, compacts: bool = True) -> None:
         """The host took all but these calls out."""
         self._items.append(HistoryCut(kept, compacts=compacts))
         self._request = None

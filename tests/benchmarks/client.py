@@ -47,7 +47,7 @@ def measure(chosen: argparse.Namespace, table: Table) -> None:
         does_not_answer(top, shims, env, max(10, rounds // 10), table)
 
 
-def place(top: Path) -> Path:
+def socket_of(top: Path) -> Path:
     return Path(socket_path(str(top / ".local/state/readcache"), str(top / "store.db")))
 
 
@@ -56,7 +56,7 @@ def serving(top: Path, env: Mapping[str, str]) -> Iterator[None]:
     words = [sys.executable, "-m", "readcache", "serve", "--on-demand"]
     with subprocess.Popen(words, env={**env, "PYTHONPATH": str(ROOT)}, stdin=subprocess.DEVNULL) as server:
         try:
-            while not place(top).is_socket():
+            while not socket_of(top).is_socket():
                 time.sleep(0.05)
             time.sleep(1)  # it loads the rest
             yield
@@ -132,14 +132,14 @@ def whole_commands(top: Path, shims: Path, env: Mapping[str, str], rounds: int, 
 def without_a_server(top: Path, shims: Path, env: Mapping[str, str], rounds: int, table: Table) -> None:
     """Beside the scripts, which ask nobody. None is started here: its lock is held, as if one were on its way."""
     scripts = install(top / "scripts")
-    place(top).unlink(missing_ok=True)
+    socket_of(top).unlink(missing_ok=True)
     sessions = iter(range(10**6))
 
     def read(shims: Path) -> None:
         named = {**env, "BASH_ENV": str(shims / "agent-shell.sh"), "READCACHE_SESSION": str(next(sessions))}
         output(["bash", "-c", f"cat {top}/f0.py; :"], named)
 
-    with open(f"{place(top)}.lock", "wb") as lock:
+    with open(f"{socket_of(top)}.lock", "wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         wall, _ = in_turns(lambda: read(shims), lambda: read(scripts), rounds)
     table.row("a read without a server", statistics.median(wall), f"quartiles {quartiles(wall)}", most=1.2)
@@ -148,14 +148,14 @@ def without_a_server(top: Path, shims: Path, env: Mapping[str, str], rounds: int
 def does_not_answer(top: Path, shims: Path, env: Mapping[str, str], rounds: int, table: Table) -> None:
     for what, queue in (("hangs", 64), ("is full", 0)):
         with socket.socket(socket.AF_UNIX) as listener, contextlib.ExitStack() as until_then:
-            place(top).unlink(missing_ok=True)
-            listener.bind(str(place(top)))
+            socket_of(top).unlink(missing_ok=True)
+            listener.bind(str(socket_of(top)))
             listener.listen(queue)
             for _ in range(8 if not queue else 0):
                 waiting = until_then.enter_context(socket.socket(socket.AF_UNIX))
                 waiting.setblocking(False)
                 with contextlib.suppress(BlockingIOError):
-                    waiting.connect(str(place(top)))
+                    waiting.connect(str(socket_of(top)))
             took = milliseconds(lambda: seen(str(shims / "cat"), top / "f0.py", env), rounds)
             native = statistics.median(milliseconds(lambda: seen("/bin/cat", top / "f0.py", env), rounds))
         note = f"quartiles {quartiles(took)}, native {native:.1f} ms"

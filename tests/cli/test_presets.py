@@ -151,13 +151,13 @@ def test_the_exports_of_shims_choose_a_preset(
     sandbox.reset()
     own = dict(entry.split("=", 1) for entry in exports_of(exports)) if launch else {}
     for verse in (1, 2):
-        (sandbox.place / "song").write_text(song(verse))
+        (sandbox.directory / "song").write_text(song(verse))
         command = "cat song" if launch else f"{exports}\ncat song"
         shown = subprocess.run(
             ["bash", "-c", command],
             # A client would do without a server that is slow because the machine is busy.
             env=sandbox.env(READCACHE="on", READCACHE_SERVER="off", PYTHONPATH=str(ROOT), **own),
-            cwd=sandbox.place,
+            cwd=sandbox.directory,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -252,10 +252,10 @@ def test_an_edit_and_its_undoing_are_not_taken_for_nothing(talk: ClaudeTalk) -> 
 
 
 @pytest.mark.parametrize(
-    ("told", "is_cut"), [({"changedFiles": ["shop.py"]}, False), ({"changedFiles": 3}, True), (3, True)]
+    ("told", "is_shortened"), [({"changedFiles": ["shop.py"]}, False), ({"changedFiles": 3}, True), (3, True)]
 )
 def test_a_file_that_the_host_says_a_command_changed_is_shown_again(
-    talk: ClaudeTalk, monkeypatch: pytest.MonkeyPatch, told: Any, is_cut: bool
+    talk: ClaudeTalk, monkeypatch: pytest.MonkeyPatch, told: Any, is_shortened: bool
 ) -> None:
     shown(talk, CAT)
     run = talk.run
@@ -267,7 +267,7 @@ def test_a_file_that_the_host_says_a_command_changed_is_shown_again(
     monkeypatch.setattr(talk, "run", run_and_tell)
     shown(talk, Bash("true"))  # of which no parser would think it
     monkeypatch.setattr(talk, "run", run)
-    assert bool(markers(shown(talk, HEAD)[0])) == is_cut
+    assert bool(markers(shown(talk, HEAD)[0])) == is_shortened
 
 
 def test_a_request_that_lets_the_server_clear_results_proves_nothing(

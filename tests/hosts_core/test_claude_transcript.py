@@ -15,13 +15,13 @@ RECORDED = Path(__file__).parent / "claude-code-2.1.330.jsonl"
 TRANSCRIPT = Transcript(RECORDED.read_bytes())
 
 
-def holds(source: str, call_id: str) -> bool:
+def request_contains(source: str, call_id: str) -> bool:
     """Does the transcript prove that the request behind a call held the line of a source?"""
     return "item_5 = 5" in TRANSCRIPT.lines_of(source, call_id)
 
 
 @pytest.mark.parametrize(
-    ("source", "call_id", "is_held"),
+    ("source", "call_id", "is_contained"),
     [
         ("toolu_0001", "toolu_0002", True),
         ("toolu_0002", "toolu_0005", True),  # with numbers in front
@@ -39,16 +39,16 @@ def holds(source: str, call_id: str) -> bool:
         ("toolu_0001", "unknown", False),
     ],
 )
-def test_a_line_is_held_by_the_request_behind_a_call(source: str, call_id: str, is_held: bool) -> None:
-    assert holds(source, call_id) is is_held
+def test_a_line_is_held_by_the_request_behind_a_call(source: str, call_id: str, is_contained: bool) -> None:
+    assert request_contains(source, call_id) is is_contained
 
 
 def test_a_file_that_was_restored_is_held_from_then_on() -> None:
     ((name, file),) = TRANSCRIPT.restored_files()
     assert file["filePath"] == "/repo/shop.py"
-    assert holds(name, "toolu_0007")
-    assert holds(name, "toolu_0009")
-    assert not holds(name, "toolu_0006")
+    assert request_contains(name, "toolu_0007")
+    assert request_contains(name, "toolu_0009")
+    assert not request_contains(name, "toolu_0006")
 
 
 def test_the_arguments_of_a_call_are_lines_too() -> None:

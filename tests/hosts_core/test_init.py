@@ -116,24 +116,24 @@ def test_a_file_of_ours_alone_goes_also_when_nothing_is_remembered(project: Path
 
 @pytest.mark.parametrize("name", MODULES)
 @pytest.mark.parametrize("remembers", [True, False])
-@pytest.mark.parametrize("place", ["--project", "--user"])
-def test_each_host_leaves_nothing_behind(project: Path, name: str, remembers: bool, place: str) -> None:
+@pytest.mark.parametrize("scope", ["--project", "--user"])
+def test_each_host_leaves_nothing_behind(project: Path, name: str, remembers: bool, scope: str) -> None:
     if importlib.util.find_spec(MODULES[name]) is None:
         assert main(["init", name]) == 1
         return
     home = project.parent / "home"
     home.mkdir()
     before = files_below(project.parent)
-    assert main(["init", name, place]) == 0
+    assert main(["init", name, scope]) == 0
     first = files_below(project.parent)
     assert first != before
-    assert main(["init", name, place]) == 0
+    assert main(["init", name, scope]) == 0
     assert files_below(project.parent) == first
-    assert main(["init", name, place, "--advise", "--policy", "max"]) == 0
+    assert main(["init", name, scope, "--advise", "--policy", "max"]) == 0
     if not remembers:
         for kept in (project.parent / "state/readcache/hosts").iterdir():
             kept.unlink()
-    assert main(["uninit", name, place]) == 0
+    assert main(["uninit", name, scope]) == 0
     assert files_below(project.parent) == before
 
 
@@ -158,12 +158,12 @@ def test_without_an_option_no_file_of_the_project_changes(project: Path, name: s
 
 
 @pytest.mark.parametrize(("name", "todo"), [("codex", "type /hooks"), ("claude-code", "start Claude Code anew")])
-@pytest.mark.parametrize("place", [[], ["--project"]])
+@pytest.mark.parametrize("scope", [[], ["--project"]])
 def test_init_says_what_is_left_to_do_how_to_look_and_how_to_undo(
-    project: Path, name: str, todo: str, place: list[str], capfd: pytest.CaptureFixture[str]
+    project: Path, name: str, todo: str, scope: list[str], capfd: pytest.CaptureFixture[str]
 ) -> None:
     before = files_below(project.parent)
-    assert main(["init", name, *place]) == 0
+    assert main(["init", name, *scope]) == 0
     lines = dict(line.split(": ", 1) for line in capfd.readouterr().out.splitlines() if ": " in line)
     assert todo in lines["next"]
     assert f"`readcache doctor --host {name}`" in lines["look"]

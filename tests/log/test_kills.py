@@ -143,11 +143,11 @@ def tell_again(session: Session, step: tuple[str, ...], world: World) -> None:
     """What the harness did to its conversation, and could not tell."""
     what, call_id, *_ = step
     if what == "settle":
-        world.cut("main", call_id, do(session, step)[call_id])
+        world.clipped("main", call_id, do(session, step)[call_id])
     elif what == "compacted":
         world.compacted("main", step[1:])
         for rewritten, text in do(session, step).items():
-            world.cut("main", rewritten, text)
+            world.clipped("main", rewritten, text)
     elif what == "rewind":
         do(session, step)
         world.rewound("main", call_id)

@@ -475,10 +475,10 @@ def test_a_lock_that_stays_is_waited_for_once(path: Path, store: SqliteStore, mo
     monkeypatch.setattr("readcache.log.store.sqlite_file.BUSY_SECONDS", WATCHDOG)
     other.append("s", "a", [shows("c")], 1.0)
     assert sqlite_file.patience(str(path)) == WATCHDOG
-    holds = threading.Event()
-    holder = threading.Thread(target=lambda: hold(path, holds, 0.5))
+    is_occupied = threading.Event()
+    holder = threading.Thread(target=lambda: occupy(path, is_occupied, 0.5))
     holder.start()
-    assert holds.wait(WATCHDOG)
+    assert is_occupied.wait(WATCHDOG)
     other.append("s", "a", [shows("c")], 1.0)  # it has come through, and waits again
     holder.join()
     other.close()
@@ -501,9 +501,9 @@ def test_a_store_that_cannot_be_opened_is_waited_for_once(path: Path, monkeypatc
     session.close()
 
 
-def hold(path: Path, holds: threading.Event, seconds: float) -> None:
+def occupy(path: Path, is_occupied: threading.Event, seconds: float) -> None:
     with closing(SqliteStore(path)) as store, store.transaction():
-        holds.set()
+        is_occupied.set()
         time.sleep(seconds)
 
 

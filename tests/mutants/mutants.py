@@ -174,7 +174,8 @@ MUTANTS = (
     Mutant("bytes are not compared", _compares_beginnings),
     Mutant("a line next to those that are found is taken for one", _finds_one_line_too_many),
     Mutant(
-        "lines are found where they stood", lambda: [(View, "holds", _always(True)), (log.Log, "_fold", _keeps_index)]
+        "lines are found where they stood",
+        lambda: [(View, "contains", _always(True)), (log.Log, "_fold", _keeps_index)],
     ),
     Mutant("the batch is ignored", _decides(lambda call, policy: (replace(call, batch=""), policy))),
     Mutant(

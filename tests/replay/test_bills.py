@@ -22,11 +22,11 @@ def test_a_result_is_written_once_and_read_by_each_later_call_until_it_goes() ->
     carried = Carried()
     for name in ("a", "b", "c"):
         carried.add(name, 1000, 100, marked=name == "c")
-    carried.cut(frozenset({"b"}))
+    carried.trim(frozenset({"b"}))
     assert carried.out == pytest.approx(1000 * (2 * WRITE + 2 * READ))
     assert carried.turns == pytest.approx(READ * (80_000 + 2 * 900) + 5 * 600)
     carried.add("d", 0, 0, marked=False)
-    carried.cut()
+    carried.trim()
     assert carried.out == pytest.approx(1000 * (3 * WRITE + 2 * READ + 2 * READ))
     assert carried.saved == pytest.approx(carried.out / 10)
 
@@ -52,7 +52,7 @@ def billed(
     bill = Bill(prices)
     for number, request in enumerate(requests):
         if number in cuts:
-            bill.cut(frozenset(str(at) for at, one in enumerate(left) if one.kept))
+            bill.trim(frozenset(str(at) for at, one in enumerate(left) if one.kept))
         for at, one in enumerate(left):
             if one.first == number:
                 bill.call(RecordedCall(str(at), "bash", None, "", ""), {"max": one.chars})

@@ -226,7 +226,7 @@ def test_what_the_host_did_takes_away_what_it_says_and_shows_what_it_restored() 
     for number in range(3):
         conversations.call(Did(shows=(number,)).call(number), is_read=True)
     restored = Did(shows=(2,)).call(99)
-    conversations.cut(HistoryCut(frozenset({"c0"}), (restored,)))
+    conversations.trim(HistoryCut(frozenset({"c0"}), (restored,)))
     for number, edited in enumerate((0, 1, 2), start=3):
         conversations.call(Did(edits=(edited,)).call(number), is_read=False)
     found = conversations.end()
@@ -237,7 +237,7 @@ def test_what_the_host_did_takes_away_what_it_says_and_shows_what_it_restored() 
 def test_a_file_that_the_user_showed_stands_in_every_way_until_it_goes() -> None:
     conversations = Conversations(["mask:1"], PRICES)
     conversations.call(Did(writes=(5,)).call(0), is_read=False)
-    conversations.cut(HistoryCut(frozenset({"c0"}), (Did(shows=(7,)).call(99),), compacts=False))
+    conversations.trim(HistoryCut(frozenset({"c0"}), (Did(shows=(7,)).call(99),), compacts=False))
     for number, did in enumerate((Did(edits=(7,)), Did(shows=(5,)), Did(shows=(1,)), Did(edits=(5,))), start=1):
         conversations.call(did.call(number), is_read=not did.edits)
     found = conversations.end()
@@ -254,7 +254,7 @@ def test_who_goes_back_loses_what_came_after_and_keeps_the_cache() -> None:
     conversations = Conversations(["none"], PRICES)
     for number, one in enumerate(did):
         conversations.call(one.call(number), is_read=True)
-    conversations.cut(HistoryCut(frozenset({"c0"}), compacts=False))
+    conversations.trim(HistoryCut(frozenset({"c0"}), compacts=False))
     conversations.call(Did(edits=(2,)).call(2), is_read=False)
     recorded = conversations.end()["recorded"]
     assert (recorded["missed"], recorded["shortened"]) == (1, 0)

@@ -145,14 +145,14 @@ def test_what_a_call_saved_and_what_that_was_worth_are_what_a_replay_counts(step
     arm, store = Arm(Policy()), open_store(None)
     session = Session("/w", session_id="s", store=store, clock=Clock(), local=False)
     bounced = 0
-    for number, (first, count, cuts) in enumerate(steps):
+    for number, (first, count, removes) in enumerate(steps):
         call = sed(f"c{number}", first, first + count)
         arm.call(call)
         asked = call.asked
         assert isinstance(asked, AskedCommand)
         session.observe(asked.command, call.output, cwd="/w", call_id=call.call_id)
-        if cuts and number % 4 == 3:
-            arm.cut(HistoryCut(frozenset({call.call_id})))
+        if removes and number % 4 == 3:
+            arm.trim(HistoryCut(frozenset({call.call_id})))
             session.compacted(keep=[call.call_id])
     gain, replayed = gain_of(store).total, arm.end().counts
     bounced = gain.counts["tokens_bounced"]

@@ -48,19 +48,19 @@ def test_no_place_is_named_behind_what_the_host_cut() -> None:
     assert not PLACES.search(reply.text)
 
 
-@pytest.mark.parametrize("cut", ["before", "behind"])
-def test_places_that_a_cut_made_false_are_named_no_more(cut: str) -> None:
+@pytest.mark.parametrize("lost", ["before", "behind"])
+def test_places_that_a_cut_made_false_are_named_no_more(lost: str) -> None:
     session = Session("/r", policy=OPEN)
     rows = text(90).splitlines(True)
     one = session.observe("make test", "".join(rows), call_id="c1").text
     two = session.observe("make other", "".join(rows[20:30] + rows[70:80]), call_id="c2").text
     assert told_lines(two, one) == [row.rstrip() for row in rows[20:30] + rows[70:80]]
     session.mend([result_of("c1", one), result_of("c2", two)])
-    left = ["[cut]\n", *rows[10:]] if cut == "before" else [*rows[:85], "[cut]\n"]
+    left = ["[cut]\n", *rows[10:]] if lost == "before" else [*rows[:85], "[cut]\n"]
     for _ in range(2):  # the same at the next sync
         messages = session.mend([result_of("c1", "".join(left)), result_of("c2", two)])
         two = str(messages[1]["content"])
-        assert two.startswith("[GONE") is (cut == "before")
+        assert two.startswith("[GONE") is (lost == "before")
 
 
 def test_the_parts_of_several_sources_are_told_apart() -> None:

@@ -113,16 +113,16 @@ def test_texts_of_one_hash_are_told_apart_by_their_bytes(policy: str) -> None:
     assert set(OTHER.splitlines()) - set(ONE.splitlines()) <= set(shown.splitlines())
 
 
-@pytest.mark.parametrize("cuts", [2, 3])
+@pytest.mark.parametrize("count", [2, 3])
 @pytest.mark.parametrize(("kept", "lost"), [(ONE, OTHER), (OTHER, ONE)])
-def test_a_text_of_the_same_hash_never_stands_for_one_that_was_cut_away(kept: str, lost: str, cuts: int) -> None:
+def test_a_text_of_the_same_hash_never_stands_for_one_that_was_cut_away(kept: str, lost: str, count: int) -> None:
     session = Session("/r", session_id="s", policy=Policy(min_worth=0, min_chars=100))
     between = "something between the two\n" * 3
     whole = session.observe("cat s.conf", lost + between + kept, call_id="c1").text
     marked = session.observe("sed -n '1,44p' s.conf", lost, call_id="c2").text
     assert marked.startswith("[UNCHANGED")
     # First the text moves, so that the kept one stands where the lost one did; then the lost one goes.
-    steps = [whole, kept] if cuts == 2 else [whole, "[cut]\n" + kept + lost, kept]
+    steps = [whole, kept] if count == 2 else [whole, "[cut]\n" + kept + lost, kept]
     for text in steps:
         messages = [
             {"role": "tool", "tool_call_id": call_id, "content": content}

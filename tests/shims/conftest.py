@@ -38,5 +38,5 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Sandbox:
 
 
 def _with_client(factory: pytest.TempPathFactory, *, has_client: bool = True) -> Sandbox:
-    place = factory.mktemp("client")
-    return make_sandbox(place, make_client(place / "client", PATIENT), has_client=has_client)
+    directory = factory.mktemp("client")
+    return make_sandbox(directory, make_client(directory / "client", PATIENT), has_client=has_client)

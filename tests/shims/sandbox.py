@@ -43,7 +43,7 @@ class Ran:
 class Sandbox:
     """`place` holds the files, `shims` the shims; `store` knows that the agent was shown `f` when `primed`."""
 
-    place: Path
+    directory: Path
     shims: Path
     store: Path
     primed: Path
@@ -51,13 +51,13 @@ class Sandbox:
 
     def reset(self) -> None:
         """The files as they were at first, and a store in which `f` was shown."""
-        shutil.rmtree(self.place, ignore_errors=True)
-        (self.place / "sub").mkdir(parents=True)
-        (self.place / "f").write_text(LINES)
-        (self.place / "sub" / "g").write_text(OTHER)
-        (self.place / "script").write_text("#!/bin/sh\ncat f\nhead -3 f >out.script\n")
-        (self.place / "script").chmod(0o755)
-        (self.place / "Makefile").write_text("all: out.make\n\tcat f\nout.make: f\n\tsed 's/line/LINE/' f > $@\n")
+        shutil.rmtree(self.directory, ignore_errors=True)
+        (self.directory / "sub").mkdir(parents=True)
+        (self.directory / "f").write_text(LINES)
+        (self.directory / "sub" / "g").write_text(OTHER)
+        (self.directory / "script").write_text("#!/bin/sh\ncat f\nhead -3 f >out.script\n")
+        (self.directory / "script").chmod(0o755)
+        (self.directory / "Makefile").write_text("all: out.make\n\tcat f\nout.make: f\n\tsed 's/line/LINE/' f > $@\n")
         whole = self.store.with_name("whole.db")
         shutil.copy(self.primed, whole)
         for path in self.store.parent.glob(f"{self.store.name}-*"):
@@ -66,8 +66,8 @@ class Sandbox:
 
     def files(self) -> dict[str, bytes]:
         return {
-            str(path.relative_to(self.place)): path.read_bytes()
-            for path in sorted(self.place.rglob("*"))
+            str(path.relative_to(self.directory)): path.read_bytes()
+            for path in sorted(self.directory.rglob("*"))
             if path.is_file()
         }
 
@@ -75,7 +75,7 @@ class Sandbox:
         """A small environment without anything of readcache in it, and `more`."""
         path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
         more = ({} if self.has_client else {"READCACHE_SERVER": "off"}) | more
-        return {"PATH": path, "HOME": str(self.place.parent), "LC_ALL": "C.UTF-8", "TERM": "dumb"} | more
+        return {"PATH": path, "HOME": str(self.directory.parent), "LC_ALL": "C.UTF-8", "TERM": "dumb"} | more
 
     def readcache(self, **more: str) -> dict[str, str]:
         """The same with what a harness sets whose agent has shims."""
@@ -87,7 +87,7 @@ class Sandbox:
     def run(self, words: Sequence[str], env: Mapping[str, str], stdout: str = "pipe") -> Ran:
         """Starts the shell with fresh files, gathers everything that can be seen of it."""
         self.reset()
-        ran = start(words, env, stdout, self.place)
+        ran = start(words, env, stdout, self.directory)
         ran.files = self.files()
         return ran
 
@@ -171,9 +171,9 @@ def make_client(path: Path, *options: str) -> Path:
 @functools.cache
 def _client(*options: str) -> bytes:
     """The program, compiled once for all tests of this process."""
-    with tempfile.TemporaryDirectory() as place:
-        build(f"{place}/client", *options)
-        return Path(place, "client").read_bytes()
+    with tempfile.TemporaryDirectory() as directory:
+        build(f"{directory}/client", *options)
+        return Path(directory, "client").read_bytes()
 
 
 def make_sandbox(top: Path, client: Path | str = "", *, has_client: bool | None = None) -> Sandbox:
@@ -181,8 +181,8 @@ def make_sandbox(top: Path, client: Path | str = "", *, has_client: bool | None 
     shim_files.write(str(top / "shims"), shim_files.DEFAULT_TOOLS, str(client))
     has_client = bool(client) if has_client is None else has_client
     made = Sandbox(top / "work", top / "shims", top / "store.db", top / "primed.db", has_client)
-    with Session(made.place, session_id="s", store=made.primed) as session:
-        session.observe("cat f", LINES, cwd=made.place)
+    with Session(made.directory, session_id="s", store=made.primed) as session:
+        session.observe("cat f", LINES, cwd=made.directory)
     made.reset()
     return made
 
@@ -195,9 +195,9 @@ def served(sandbox: Sandbox, *options: str) -> Iterator[subprocess.Popen[bytes]]
     with subprocess.Popen(words, env=env, cwd=ROOT, stdin=subprocess.DEVNULL) as server:
         try:
             named = Path(options[1]) if options else None
-            place = sandbox.place.parent / ".local/state/readcache/serve"
+            directory = sandbox.directory.parent / ".local/state/readcache/serve"
             deadline = time.monotonic() + WATCHDOG
-            while not (named.is_socket() if named else any(path.is_socket() for path in place.glob("*"))):
+            while not (named.is_socket() if named else any(path.is_socket() for path in directory.glob("*"))):
                 assert server.poll() is None
                 assert time.monotonic() < deadline
                 time.sleep(0.02)

@@ -113,22 +113,22 @@ def made_up(choose: random.Random) -> str:
     return command
 
 
-def fill(place: Path) -> None:
-    shutil.rmtree(place, ignore_errors=True)
-    (place / "sub").mkdir(parents=True)
+def fill(directory: Path) -> None:
+    shutil.rmtree(directory, ignore_errors=True)
+    (directory / "sub").mkdir(parents=True)
     for name, content in CONTENTS.items():
-        (place / name).write_bytes(content)
-    (place / "link").symlink_to("f")
-    (place / "dangling").symlink_to("nowhere")
-    (place / "longer than we hold").symlink_to("../huge")
+        (directory / name).write_bytes(content)
+    (directory / "link").symlink_to("f")
+    (directory / "dangling").symlink_to("nowhere")
+    (directory / "longer than we hold").symlink_to("../huge")
 
 
 def what_it_does(
     sandbox: Sandbox, words: list[str], env: dict[str, str], stdout: str
 ) -> tuple[bytes, bytes, int, object]:
-    fill(sandbox.place)
-    ran = start(words, env, stdout, sandbox.place)
-    (sandbox.place / "longer than we hold").unlink()
+    fill(sandbox.directory)
+    ran = start(words, env, stdout, sandbox.directory)
+    (sandbox.directory / "longer than we hold").unlink()
     return ran.out, ran.err, ran.status, {name: data for name, data in sandbox.files().items() if name not in CONTENTS}
 
 
@@ -165,7 +165,7 @@ def test_no_byte_changes_where_nothing_is_left_out_and_the_server(
     choose, answered = random.Random(f"{server}, {way}"), list[bytes]()
     top = tmp_path_factory.mktemp("any")
     sandbox = make_sandbox(top, make_client(top / "client", *([] if server == "is slow" else [PATIENT])))
-    (sandbox.place.parent / "huge").write_bytes(b"line of a huge file\n" * 450_000)
+    (sandbox.directory.parent / "huge").write_bytes(b"line of a huge file\n" * 450_000)
     judge = ShortWay(str(sandbox.store))
 
     def converse(connection: socket.socket) -> None:

@@ -21,9 +21,9 @@ COMMAND = (
 
 @pytest.fixture
 def image(tmp_path: Path) -> Path:
-    place = tmp_path / "an image"
-    place.mkdir()
-    return script(place / "env.sh", IMAGE)
+    directory = tmp_path / "an image"
+    directory.mkdir()
+    return script(directory / "env.sh", IMAGE)
 
 
 def both(sandbox: Sandbox, way: str, value: str, *options: str, **env: str) -> tuple[Ran, Ran]:
@@ -35,8 +35,8 @@ def both(sandbox: Sandbox, way: str, value: str, *options: str, **env: str) -> t
         sandbox.env(BASH_ENV=value, **env),
     ):
         sandbox.reset()
-        script(sandbox.place / "run", "tool\n")
-        out.append(start(words, named, "pipe", sandbox.place))
+        script(sandbox.directory / "run", "tool\n")
+        out.append(start(words, named, "pipe", sandbox.directory))
     return out[0], out[1]
 
 
@@ -74,8 +74,8 @@ def test_a_bash_that_is_not_the_agents_reads_it_as_well(
         sandbox.env(BASH_ENV=str(image)),
     ):
         sandbox.reset()
-        (sandbox.place / "run").write_text("tool; cat f; bash -c tool")
-        outs.append(start([*words, "tool; cat f; bash -c tool"], named, "pipe", sandbox.place))
+        (sandbox.directory / "run").write_text("tool; cat f; bash -c tool")
+        outs.append(start([*words, "tool; cat f; bash -c tool"], named, "pipe", sandbox.directory))
     assert (outs[0].out, outs[0].err) == (outs[1].out, outs[1].err)
 
 

@@ -61,37 +61,37 @@ check: all
 """
 
 
-def write_project(place: Path) -> None:
-    place.mkdir()
-    (place / "configure").write_text(CONFIGURE)
-    (place / "configure").chmod(0o755)
-    (place / "config.h.in").write_text('#define SIZE @SIZE@\n#define NAME "@NAME@"\n' + "/* a line */\n" * 40)
-    (place / "Makefile").write_text(MAKEFILE)
-    (place / "list").write_text("main\nother\n")
-    (place / "main.c").write_text(
+def write_project(directory: Path) -> None:
+    directory.mkdir()
+    (directory / "configure").write_text(CONFIGURE)
+    (directory / "configure").chmod(0o755)
+    (directory / "config.h.in").write_text('#define SIZE @SIZE@\n#define NAME "@NAME@"\n' + "/* a line */\n" * 40)
+    (directory / "Makefile").write_text(MAKEFILE)
+    (directory / "list").write_text("main\nother\n")
+    (directory / "main.c").write_text(
         '#include <stdio.h>\n#include "config.h"\nint other(void);\n'
         'int main(void) { for (int i = 0; i < 40; i++) printf("%d of %d\\n", i, SIZE + other()); return 0; }\n'
     )
-    (place / "other.c").write_text("int other(void) { return 1; }\n")
+    (directory / "other.c").write_text("int other(void) { return 1; }\n")
 
 
-def build(place: Path, words: list[str], env: dict[str, str]) -> Ran:
-    shutil.rmtree(place, ignore_errors=True)
-    write_project(place)
-    ran = start(words, env, "merged", place)
-    ran.files = {str(path.relative_to(place)): path.read_bytes() for path in place.rglob("*") if path.is_file()}
+def build(directory: Path, words: list[str], env: dict[str, str]) -> Ran:
+    shutil.rmtree(directory, ignore_errors=True)
+    write_project(directory)
+    ran = start(words, env, "merged", directory)
+    ran.files = {str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*") if path.is_file()}
     return ran
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("build") / "project"
 
 
 @pytest.fixture(scope="module")
-def plain(sandbox: Sandbox, place: Path) -> Ran:
+def plain(sandbox: Sandbox, directory: Path) -> Ran:
     """Without shims."""
-    return build(place, ["bash", "-c", COMMAND], sandbox.env())
+    return build(directory, ["bash", "-c", COMMAND], sandbox.env())
 
 
 COMMAND = "./configure && make && make check && ./configure >out.configure 2>&1 && make -B >out.make 2>&1"
@@ -100,16 +100,18 @@ COMMAND = "./configure && make && make check && ./configure >out.configure 2>&1 
 @pytest.mark.skipif(not (shutil.which("make") and shutil.which("cc")), reason="no make and C compiler here")
 @pytest.mark.parametrize("way", ["bash", "whole command", "path", "compiled"])
 def test_a_configured_and_made_project_is_the_same(
-    sandbox: Sandbox, request: pytest.FixtureRequest, place: Path, plain: Ran, way: str
+    sandbox: Sandbox, request: pytest.FixtureRequest, directory: Path, plain: Ran, way: str
 ) -> None:
     if way == "compiled":
         sandbox = request.getfixturevalue("compiled")
     if way in ("path", "compiled"):
         path = f"{sandbox.shims}:{sandbox.env()['PATH']}"
-        ours = build(place, ["sh", "-c", f". {sandbox.shims}/agent-shell.sh; {COMMAND}"], sandbox.readcache(PATH=path))
+        ours = build(
+            directory, ["sh", "-c", f". {sandbox.shims}/agent-shell.sh; {COMMAND}"], sandbox.readcache(PATH=path)
+        )
     else:
         sourced = "agent-shell.sh" if way == "bash" else "agent-command.sh"
-        ours = build(place, ["bash", "-c", COMMAND], sandbox.readcache(BASH_ENV=str(sandbox.shims / sourced)))
+        ours = build(directory, ["bash", "-c", COMMAND], sandbox.readcache(BASH_ENV=str(sandbox.shims / sourced)))
     assert plain.status == 0
     assert plain.out.count(b"\n") > 50
     assert (ours.status, ours.out, ours.files) == (plain.status, plain.out, plain.files)

@@ -48,10 +48,10 @@ def test_a_bash_of_the_agents_own_never_prints_a_marker_into_a_file_or_a_program
 ) -> None:
     """Also where the harness starts `sh -c`, which reads no BASH_ENV and hands it on."""
     sandbox.reset()
-    script(sandbox.place / "build", "#!/bin/sh\nbash -c 'cat f; :'\n")
+    script(sandbox.directory / "build", "#!/bin/sh\nbash -c 'cat f; :'\n")
     env = sandbox.readcache(BASH_ENV=str(sandbox.shims / way))
-    start([outer, "-c", INNER[inner]], env, "merged", sandbox.place)
-    assert (sandbox.place / "out").read_text() == LINES
+    start([outer, "-c", INNER[inner]], env, "merged", sandbox.directory)
+    assert (sandbox.directory / "out").read_text() == LINES
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -61,13 +61,13 @@ def test_a_make_whose_shell_is_bash_reads_every_byte(sandbox: Sandbox, way: str,
     text = (
         'SHELL = /bin/bash\nX := $(shell cat f; :)\nall:\n\techo "$(words $(X))" >words\n\tcat f >copy; :\n\tcat f; :\n'
     )
-    (sandbox.place / "Makefile").write_text(text)
+    (sandbox.directory / "Makefile").write_text(text)
     env = sandbox.readcache(BASH_ENV=str(sandbox.shims / way))
-    start(["sh", "-c", call], env, "merged", sandbox.place)
-    assert (sandbox.place / "words").read_text() == f"{len(LINES.split())}\n"
-    assert (sandbox.place / "copy").read_text() == LINES
-    if (sandbox.place / "log").exists():
-        assert (sandbox.place / "log").read_text() == LINES
+    start(["sh", "-c", call], env, "merged", sandbox.directory)
+    assert (sandbox.directory / "words").read_text() == f"{len(LINES.split())}\n"
+    assert (sandbox.directory / "copy").read_text() == LINES
+    if (sandbox.directory / "log").exists():
+        assert (sandbox.directory / "log").read_text() == LINES
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -76,7 +76,7 @@ def test_only_what_goes_to_a_pipe_a_socket_or_a_terminal_may_be_cut(sandbox: San
     """A file is read by whoever likes to. On a terminal a whole command is left alone, for its prompts and colours."""
     sandbox.reset()
     env = sandbox.readcache(BASH_ENV=str(sandbox.shims / way))
-    out = start(["bash", "-c", "cat f; :"], env, stdout, sandbox.place).out.decode()
+    out = start(["bash", "-c", "cat f; :"], env, stdout, sandbox.directory).out.decode()
     assert (LINES in out.replace("\r\n", "\n")) == (stdout == "file" or (stdout, way) == ("pty", WAYS[1]))
 
 
@@ -87,7 +87,7 @@ def test_only_what_goes_to_a_pipe_a_socket_or_a_terminal_may_be_cut(sandbox: San
 def test_what_a_harness_puts_in_front_of_bash_changes_nothing(sandbox: Sandbox, way: str, words: list[str]) -> None:
     sandbox.reset()
     env = sandbox.readcache(BASH_ENV=str(sandbox.shims / way))
-    assert LINES not in start([*words, "bash", "-c", "cat f; :"], env, "pipe", sandbox.place).out.decode()
+    assert LINES not in start([*words, "bash", "-c", "cat f; :"], env, "pipe", sandbox.directory).out.decode()
 
 
 @pytest.mark.parametrize("exported", [True, False])
@@ -96,11 +96,11 @@ def test_on_a_terminal_a_person_may_try_it_in_a_shell_of_their_own(sandbox: Sand
     sandbox.reset()
     named = sandbox.readcache(BASH_ENV=str(sandbox.shims / "agent-shell.sh"))
     exports = "".join(f"export {name}='{value}'; " for name, value in named.items() if name not in sandbox.env())
-    (sandbox.place / "try").write_text(f"{exports}bash -c 'cat f; :'; bash -c 'cat f; :' | cat >out; exit\n")
+    (sandbox.directory / "try").write_text(f"{exports}bash -c 'cat f; :'; bash -c 'cat f; :' | cat >out; exit\n")
     words = ["sh", "-c", ". ./try", "x"]
-    out = start(words, sandbox.env() if exported else named, "pty", sandbox.place).out.decode()
+    out = start(words, sandbox.env() if exported else named, "pty", sandbox.directory).out.decode()
     assert (LINES in out.replace("\r\n", "\n")) != exported
-    assert (sandbox.place / "out").read_text() == LINES
+    assert (sandbox.directory / "out").read_text() == LINES
 
 
 @pytest.mark.skipif(shutil.which("setsid") is None, reason="no setsid here")
@@ -120,7 +120,7 @@ def test_a_login_shell_that_lost_its_parent_is_not_the_harnesss(sandbox: Sandbox
         "print(subprocess.run(['bash', '-lc', sys.argv[1]], stdout=subprocess.PIPE).stdout.decode())\n"
     )
     words = [*no_shell_above(), "env", "-i", f"HOME={home}", "PATH=/usr/bin:/bin", shutil.which("python3") or ""]
-    out = subprocess.run([*words, "-c", harness, command], cwd=sandbox.place, capture_output=True, timeout=WATCHDOG)
-    assert (sandbox.place / "out").read_text() == LINES
+    out = subprocess.run([*words, "-c", harness, command], cwd=sandbox.directory, capture_output=True, timeout=WATCHDOG)
+    assert (sandbox.directory / "out").read_text() == LINES
     assert out.stdout
     assert LINES not in out.stdout.decode()

@@ -49,7 +49,7 @@ def by_client_that_waits(flag: str, sandbox: Sandbox, top: Path) -> Sandbox:
 
 
 def place_of(sandbox: Sandbox) -> Path:
-    return Path(socket_path(str(sandbox.place.parent / ".local/state/readcache"), str(sandbox.store)))
+    return Path(socket_path(str(sandbox.directory.parent / ".local/state/readcache"), str(sandbox.store)))
 
 
 @contextlib.contextmanager
@@ -90,9 +90,9 @@ def listening(path: Path, answer: Answer | None) -> Iterator[list[str]]:
 
 def both_ways(sandbox: Sandbox, command: str = "cat f; exit 3") -> list[tuple[bytes, int]]:
     """A tool, and a whole command, by the client."""
-    shell = start(["bash", "-c", command], sandbox.by_bash_env(), "merged", sandbox.place)
+    shell = start(["bash", "-c", command], sandbox.by_bash_env(), "merged", sandbox.directory)
     words = [str(sandbox.shims / "readcache-run"), "-c", command]
-    whole = start(words, sandbox.readcache(), "merged", sandbox.place)
+    whole = start(words, sandbox.readcache(), "merged", sandbox.directory)
     return [(shell.out, shell.status), (whole.out, whole.status)]
 
 
@@ -201,14 +201,16 @@ def test_what_a_client_printed_that_could_not_wait_counts_where_the_answer_would
         ended.release()
 
     with listening(place_of(sandbox), late):
-        assert start(words, env, "pipe", sandbox.place).out.decode() == OTHER
+        assert start(words, env, "pipe", sandbox.directory).out.decode() == OTHER
         assert ended.acquire(timeout=WATCHDOG)
         assert way.causes == {"deadline": 1}
-        assert start(words, env, "pipe", sandbox.place).out.decode() == OTHER  # and not the marker, which is late too
+        assert (
+            start(words, env, "pipe", sandbox.directory).out.decode() == OTHER
+        )  # and not the marker, which is late too
         assert ended.acquire(timeout=WATCHDOG)
     with listening(place_of(sandbox), way.converse):
         env = patient.by_bash_env()
-        outs = [start(words, env, "pipe", sandbox.place).out.decode() for _ in range(2)]
+        outs = [start(words, env, "pipe", sandbox.directory).out.decode() for _ in range(2)]
     way.close()
     assert any(out.startswith("[FILE_UNCHANGED ") for out in outs)
 
@@ -225,7 +227,7 @@ def test_a_command_that_gives_up_its_stdout_is_shown_at_the_limit(
     words = [str(hurried.shims / "readcache-run"), "-c", f"cat sub/g; {closing}; read -r x <{gate}"]
     with (
         listening(place_of(sandbox), way.converse),
-        subprocess.Popen(words, env=hurried.readcache(), cwd=sandbox.place, stdout=subprocess.PIPE) as ran,
+        subprocess.Popen(words, env=hurried.readcache(), cwd=sandbox.directory, stdout=subprocess.PIPE) as ran,
     ):
         assert ran.stdout is not None
         shown = b""
@@ -262,12 +264,12 @@ def started_before_the_verdict(sandbox: Sandbox, top: Path, command: str, second
         found.append(told.exists())
 
     sandbox.reset()
-    (sandbox.place / "7").write_text(NUMBERED)
+    (sandbox.directory / "7").write_text(NUMBERED)
     env = sandbox.by_bash_env(PATH=f"{top / 'tools'}:{sandbox.env()['PATH']}")
     with listening(place_of(sandbox), in_turn(take, look, verdict)):
-        out = start(["bash", "-c", f"{command}; exit 3"], env, "merged", sandbox.place)
+        out = start(["bash", "-c", f"{command}; exit 3"], env, "merged", sandbox.directory)
     told.unlink()
-    native = start(["bash", "-c", f"{command}; exit 3"], sandbox.env(), "merged", sandbox.place)
+    native = start(["bash", "-c", f"{command}; exit 3"], sandbox.env(), "merged", sandbox.directory)
     assert (out.out, out.status) == (native.out, 3)
     assert len(found) == 1
     return found[0]
@@ -319,27 +321,27 @@ def test_a_place_in_which_others_can_put_something_is_not_trusted(
     sandbox: Sandbox, trouble: str, tmp_path: Path
 ) -> None:
     sandbox.reset()
-    place = place_of(sandbox)
-    shutil.rmtree(place.parent, ignore_errors=True)
-    real = tmp_path / "place" / place.name if "link" in trouble else place
+    socket_file = place_of(sandbox)
+    shutil.rmtree(socket_file.parent, ignore_errors=True)
+    real = tmp_path / "place" / socket_file.name if "link" in trouble else socket_file
     with listening(real, LIE) as came:
         try:
             if trouble == "others may write":
-                place.parent.chmod(0o770)
+                socket_file.parent.chmod(0o770)
             elif trouble == "a link":
-                place.parent.symlink_to(real.parent)
+                socket_file.parent.symlink_to(real.parent)
             elif trouble == "a link to the socket":
-                place.parent.mkdir(mode=0o700)
-                place.symlink_to(real)
+                socket_file.parent.mkdir(mode=0o700)
+                socket_file.symlink_to(real)
             else:
-                place.unlink()
-                place.write_text("")
+                socket_file.unlink()
+                socket_file.write_text("")
             env = sandbox.by_bash_env(READCACHE_SERVER="off") if trouble == "no socket" else sandbox.by_bash_env()
-            out = start(["bash", "-c", "cat sub/g; :"], env, "pipe", sandbox.place).out
+            out = start(["bash", "-c", "cat sub/g; :"], env, "pipe", sandbox.directory).out
         finally:
-            if place.parent.is_symlink():
-                place.parent.unlink()
-            shutil.rmtree(place.parent, ignore_errors=True)
+            if socket_file.parent.is_symlink():
+                socket_file.parent.unlink()
+            shutil.rmtree(socket_file.parent, ignore_errors=True)
     assert out.decode() == OTHER
     assert came == []
 
@@ -348,13 +350,13 @@ def test_a_place_in_which_others_can_put_something_is_not_trusted(
 @pytest.mark.parametrize("what", ["directory", "process"])
 def test_another_users_place_or_process_is_not_trusted(sandbox: Sandbox, what: str) -> None:
     sandbox.reset()
-    place = place_of(sandbox)
-    with listening(place, LIE) as came:
-        os.chown(place.parent, 1, 1)
+    socket_file = place_of(sandbox)
+    with listening(socket_file, LIE) as came:
+        os.chown(socket_file.parent, 1, 1)
         if what == "process":  # whoever has the directory is somebody else's server for us
-            os.chown(place, 1, 1)
-        out = start(["bash", "-c", "cat sub/g; :"], sandbox.by_bash_env(), "pipe", sandbox.place).out
-    shutil.rmtree(place.parent, ignore_errors=True)
+            os.chown(socket_file, 1, 1)
+        out = start(["bash", "-c", "cat sub/g; :"], sandbox.by_bash_env(), "pipe", sandbox.directory).out
+    shutil.rmtree(socket_file.parent, ignore_errors=True)
     assert out.decode() == OTHER
     assert came == []
 
@@ -362,11 +364,16 @@ def test_another_users_place_or_process_is_not_trusted(sandbox: Sandbox, what: s
 def test_a_relative_home_or_store_leads_to_no_server(sandbox: Sandbox) -> None:
     sandbox.reset()
     with listening(place_of(sandbox), LIE) as came:
-        for more in ({"HOME": "."}, {"READCACHE_STORE": "../store.db"}, {"XDG_STATE_HOME": f"{sandbox.place}/../x"}):
+        for more in (
+            {"HOME": "."},
+            {"READCACHE_STORE": "../store.db"},
+            {"XDG_STATE_HOME": f"{sandbox.directory}/../x"},
+        ):
             env = sandbox.by_bash_env(READCACHE_SERVER="", **more)
             env["READCACHE"] = "on"
             assert (
-                start(["bash", "-c", "cat sub/g >/dev/null; cat f | head -n 1"], env, "pipe", sandbox.place).status == 0
+                start(["bash", "-c", "cat sub/g >/dev/null; cat f | head -n 1"], env, "pipe", sandbox.directory).status
+                == 0
             )
     assert came == []
 
@@ -381,7 +388,7 @@ def test_the_environment_names_no_socket_and_no_program(sandbox: Sandbox, tmp_pa
         named = {name: str(tmp_path / "own" / ".socket") for name in ("READCACHE_SOCKET", "READCACHE_SERVE")}
         named |= {name: str(evil) for name in ("READCACHE_PYTHON", "READCACHE_ALONE", "ENV", "PYTHONSTARTUP")}
         env = sandbox.by_bash_env(READCACHE_SERVER="off", **named)
-        out = start(["bash", "-c", "cat sub/g; :"], env, "pipe", sandbox.place).out
+        out = start(["bash", "-c", "cat sub/g; :"], env, "pipe", sandbox.directory).out
     assert out.decode() == OTHER
     assert came == []
     assert not (tmp_path / "ran").exists()

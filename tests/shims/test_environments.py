@@ -26,10 +26,10 @@ LONG = {"PATH": f"{'/nowhere' * 600}:{PATH}"}
 def shims(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     if request.param and shutil.which("cc") is None:
         pytest.skip("no C compiler here")
-    place = tmp_path_factory.mktemp("environments") / "shims"
+    directory = tmp_path_factory.mktemp("environments") / "shims"
     with contextlib.redirect_stdout(io.StringIO()):
-        assert main(["shims", "install", str(place), *request.param.split()]) == 0
-    return place
+        assert main(["shims", "install", str(directory), *request.param.split()]) == 0
+    return directory
 
 
 def environment_printed(program: Path | str, env: dict[str, str]) -> dict[str, str]:
@@ -123,7 +123,7 @@ def test_a_read_that_faces_the_agent_is_the_same(sandbox: Sandbox, way: str, var
     sandbox.reset()
     script = "agent-shell.sh" if way == "shims" else "agent-command.sh"
     env = sandbox.readcache(BASH_ENV=str(sandbox.shims / script), READCACHE_SESSION="new") | variables
-    first, again = (start(["bash", "-c", "cat f; :"], env, "pipe", sandbox.place) for _ in range(2))
+    first, again = (start(["bash", "-c", "cat f; :"], env, "pipe", sandbox.directory) for _ in range(2))
     assert (first.status, first.err, first.out.decode()) == (0, b"", LINES)
     assert again.out.startswith(b"[FILE_UNCHANGED ")
 

@@ -24,32 +24,32 @@ def sandbox(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return make_sandbox(top, make_client(top / "client") if request.param == "compiled" else "", has_client=False)
 
 
-def prototype(place: Path) -> Path:
+def prototype(directory: Path) -> Path:
     """The script in a directory of shims, where a compiled program may stand before it."""
-    behind = place / ".tool" / "cat"
-    return behind if behind.exists() else place / "cat"
+    behind = directory / ".tool" / "cat"
+    return behind if behind.exists() else directory / "cat"
 
 
-def move(source: Path, place: Path, **values: str) -> None:
+def move(source: Path, directory: Path, **values: str) -> None:
     """A copy of the shims, with time stamps, that finds its own files, and where those variables have other values."""
-    shutil.copytree(source, place)
-    for path in (path for path in place.rglob("*") if path.is_file()):
+    shutil.copytree(source, directory)
+    for path in (path for path in directory.rglob("*") if path.is_file()):
         data = path.read_bytes()
         if b"\0" not in data:
-            text = data.decode().replace(str(source), str(place))
+            text = data.decode().replace(str(source), str(directory))
             for name, value in values.items():
                 text = re.sub(rf"\b{name}=[^\s$]+", f"{name}={value}", text)
             path.write_text(text)
-            os.utime(path, ns=(0, (source / path.relative_to(place)).stat().st_mtime_ns))
+            os.utime(path, ns=(0, (source / path.relative_to(directory)).stat().st_mtime_ns))
 
 
 def _compiled(sandbox: Sandbox) -> bool:
     return (sandbox.shims / ".tool").exists()
 
 
-def generation(place: Path) -> Path:
-    shim_files.write(str(place), shim_files.DEFAULT_TOOLS, "")
-    return place
+def generation(directory: Path) -> Path:
+    shim_files.write(str(directory), shim_files.DEFAULT_TOOLS, "")
+    return directory
 
 
 def cat(sandbox: Sandbox, path: str, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
@@ -58,7 +58,7 @@ def cat(sandbox: Sandbox, path: str, *words: str, **env: str) -> subprocess.Comp
     return subprocess.run(
         found,
         env={"PATH": path, **env},
-        cwd=sandbox.place,
+        cwd=sandbox.directory,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -124,7 +124,7 @@ def test_without_proc_the_real_tools_run(sandbox: Sandbox, tmp_path: Path, path:
     for env in (sandbox.env(), sandbox.by_bash_env()):
         shell = ["bash", "-c", command.format(sandbox.shims), "bash", path.format(sandbox.shims, tmp_path / "copy")]
         done = subprocess.run(
-            [*words, *shell], env=env, cwd=sandbox.place, capture_output=True, text=True, timeout=WATCHDOG
+            [*words, *shell], env=env, cwd=sandbox.directory, capture_output=True, text=True, timeout=WATCHDOG
         )
         lines = LINES.splitlines(keepends=True)
         assert done.stdout == "".join([*lines[:2], "g\n", lines[-1], f"    60\t{lines[-1]}"])
@@ -164,13 +164,13 @@ def test_a_changed_home_changes_nothing(sandbox: Sandbox, tmp_path: Path) -> Non
 def test_any_value_of_path_finds_the_tool_that_sh_finds(sandbox: Sandbox, path: str) -> None:
     done = cat(sandbox, path, str(sandbox.shims / "cat"), "f")
     env = {"PATH": path or PATH}
-    plain = subprocess.run(["/bin/sh", "-c", "exec cat f"], env=env, cwd=sandbox.place, capture_output=True)
+    plain = subprocess.run(["/bin/sh", "-c", "exec cat f"], env=env, cwd=sandbox.directory, capture_output=True)
     assert (done.stdout.encode(), done.returncode) == (plain.stdout, plain.returncode)
 
 
 def test_without_a_path_the_real_tool_runs(sandbox: Sandbox) -> None:
     words = ["env", "-i", str(sandbox.shims / "cat"), "f"]
-    assert subprocess.run(words, cwd=sandbox.place, capture_output=True, text=True).stdout == LINES
+    assert subprocess.run(words, cwd=sandbox.directory, capture_output=True, text=True).stdout == LINES
 
 
 def test_without_a_real_tool_one_line_says_so_and_the_status_is_127(sandbox: Sandbox, tmp_path: Path) -> None:
@@ -239,20 +239,20 @@ def test_the_shim_runs_under_any_posix_shell(sandbox: Sandbox, shell: str, tmp_p
     changed = script(tmp_path / "changed" / "cat", line + text.partition("\n")[2])
     assert cat(sandbox, f"{changed.parent}:{sandbox.shims}:{PATH}").stdout == LINES
     command = f". {sandbox.shims}/agent-shell.sh; hash -p {changed} cat; cat f; :"
-    done = subprocess.run(["bash", "-c", command], env=sandbox.readcache(), cwd=sandbox.place, capture_output=True)
+    done = subprocess.run(["bash", "-c", command], env=sandbox.readcache(), cwd=sandbox.directory, capture_output=True)
     assert done.stdout.startswith(b"[FILE_UNCHANGED ")
 
 
 WAYS = [("cat f; :", "shell"), ("cat f", "command"), ("cat f; env | grep READCACHE_B", "command")]
 
 
-def shown_by(place: Path, sandbox: Sandbox, **env: str) -> set[tuple[str, bytes]]:
+def shown_by(directory: Path, sandbox: Sandbox, **env: str) -> set[tuple[str, bytes]]:
     """What each way prints for `cat f`, and its stderr."""
     out = set()
     for command, way in WAYS:
-        named = sandbox.readcache(BASH_ENV=str(place / f"agent-{way}.sh"), **env)
+        named = sandbox.readcache(BASH_ENV=str(directory / f"agent-{way}.sh"), **env)
         done = subprocess.run(
-            ["bash", "-c", command], env=named, cwd=sandbox.place, capture_output=True, timeout=WATCHDOG
+            ["bash", "-c", command], env=named, cwd=sandbox.directory, capture_output=True, timeout=WATCHDOG
         )
         out.add((done.stdout.decode(), done.stderr))
     return out

@@ -42,10 +42,10 @@ def both(sandbox: Sandbox, command: str, stdout: str = "merged", **more: str) ->
 @pytest.mark.parametrize("call", ["./answer", "exec ./answer"])
 def test_a_program_that_the_shell_became_by_exec_is_not_cut(sandbox: Sandbox, answer: str, call: str) -> None:
     """With the shims on PATH as well, a script that ends by `exec cat f` is a `cat` with the shell's own pid."""
-    script(sandbox.place / "answer", f"#!/bin/sh\n{answer}\n")
+    script(sandbox.directory / "answer", f"#!/bin/sh\n{answer}\n")
     env = sandbox.readcache(PATH=f"{sandbox.shims}:{sandbox.env()['PATH']}")
     words = ["bash", "-c", f". {sandbox.shims}/agent-shell.sh; {call}"]
-    assert start(words, env, "pipe", sandbox.place).out.decode() == LINES
+    assert start(words, env, "pipe", sandbox.directory).out.decode() == LINES
 
 
 @pytest.mark.parametrize("shell", ["bash -l", "sh -l", "bash --login"])
@@ -54,17 +54,17 @@ def test_a_login_shell_of_the_agents_own_in_an_empty_environment_is_not_the_harn
     sandbox: Sandbox, shell: str, outer: str
 ) -> None:
     """Both read the profile, and only one of them prints what the agent reads."""
-    home = sandbox.place.parent
+    home = sandbox.directory.parent
     named = sandbox.readcache()
     exports = "".join(f"export {name}='{value}'\n" for name, value in named.items() if name.startswith("READCACHE"))
     (home / ".profile").write_text(f"{exports}. '{sandbox.shims}/agent-shell.sh'\n")
     command = f"env -i HOME={home} {shell} -c 'cat f' >out; x=$(timeout 600 env -i HOME={home} {shell} -c 'cat f'); "
     words = [*no_shell_above(), "env", "-i", f"HOME={home}", "bash", outer, command + 'echo "$x" >word; cat f; :']
     try:
-        out = start(words, {"PATH": os.environ["PATH"]}, "pipe", sandbox.place).out
+        out = start(words, {"PATH": os.environ["PATH"]}, "pipe", sandbox.directory).out
     finally:
         (home / ".profile").unlink()
-    assert (sandbox.place / "out").read_text() == (sandbox.place / "word").read_text() == LINES
+    assert (sandbox.directory / "out").read_text() == (sandbox.directory / "word").read_text() == LINES
     assert (CUT in out) == (outer == "-lc")
 
 
@@ -75,7 +75,7 @@ def test_switched_off_bash_and_readcache_do_not_start_each_other_for_ever(
 ) -> None:
     """Bash, readcache, bash, readcache, …"""
     words = ["timeout", "600", "bash", "-c", "cat f; bash -c 'cat f'; env | grep -c READCACHE_B"]
-    done = start(words, by(sandbox, way, READCACHE=mode), "pipe", sandbox.place)
+    done = start(words, by(sandbox, way, READCACHE=mode), "pipe", sandbox.directory)
     assert (done.out.decode(), done.err) == (LINES * 2 + "0\n", b"")
 
 
@@ -83,7 +83,7 @@ def test_switched_off_bash_and_readcache_do_not_start_each_other_for_ever(
 def test_without_a_session_bash_and_readcache_do_not_start_each_other_for_ever(sandbox: Sandbox, way: str) -> None:
     words = ["timeout", "600", "bash", "-c", "cat f"]
     env = by(sandbox, way, READCACHE_SESSION="")
-    assert start(words, env, "pipe", sandbox.place).out.decode() == LINES
+    assert start(words, env, "pipe", sandbox.directory).out.decode() == LINES
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -91,22 +91,22 @@ def test_without_a_session_bash_and_readcache_do_not_start_each_other_for_ever(s
 def test_an_inner_bash_of_an_unserved_shell_is_not_cut(sandbox: Sandbox, way: str, kind: str) -> None:
     """A bash in it sees BASH_ENV as well."""
     inner = "bash -c 'cat f; :' >out; bash -c 'cat f'; x=$(bash -c 'cat f; :'); echo \"$x\" >word"
-    (sandbox.place / "run").write_text(inner)
+    (sandbox.directory / "run").write_text(inner)
     words = ["bash", "run"] if kind == "script" else ["bash", "-c", inner]
     if kind == "answer":
         words[2] = f"echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT; {inner}"
     if kind == "nobody reads":
         words = ["sh", "-c", 'bash -c "$0" >/dev/null', inner]
-    out = start(words, by(sandbox, way), "pipe", sandbox.place).out.decode()
+    out = start(words, by(sandbox, way), "pipe", sandbox.directory).out.decode()
     assert out.endswith("" if kind == "nobody reads" else LINES)
     assert CUT.decode() not in out
-    assert (sandbox.place / "out").read_text() == (sandbox.place / "word").read_text() == LINES
+    assert (sandbox.directory / "out").read_text() == (sandbox.directory / "word").read_text() == LINES
 
 
 def test_bash_may_have_been_given_options_with_arguments(sandbox: Sandbox) -> None:
     for options in (["-o", "pipefail"], ["--norc", "--noprofile"], ["-euo", "pipefail"], ["+e"]):
         sandbox.reset()
-        got = start(["bash", *options, "-c", "cat f; :"], sandbox.by_bash_env(), "pipe", sandbox.place)
+        got = start(["bash", *options, "-c", "cat f; :"], sandbox.by_bash_env(), "pipe", sandbox.directory)
         assert CUT in got.out, options
 
 
@@ -120,17 +120,17 @@ def test_stdin_by_any_name_is_stdin(sandbox: Sandbox, command: str) -> None:
 
 
 def test_a_read_of_proc_self_names_the_shell_as_its_parent(sandbox: Sandbox) -> None:
-    out = start(["bash", "-c", "cat /proc/self/stat; echo $$"], sandbox.by_bash_env(), "pipe", sandbox.place).out
+    out = start(["bash", "-c", "cat /proc/self/stat; echo $$"], sandbox.by_bash_env(), "pipe", sandbox.directory).out
     stat, pid = out.decode().splitlines()
     assert stat.split()[3] == pid
 
 
 @pytest.mark.parametrize("name", ["pr/self/stat", "to_stat", "sub/../pr/self/stat", "/dev/../proc/self/stat"])
 def test_a_read_of_proc_by_a_link_names_the_shell_as_its_parent(sandbox: Sandbox, name: str) -> None:
-    (sandbox.place / "pr").symlink_to("/proc")
-    (sandbox.place / "to_stat").symlink_to("pr/self/stat")
+    (sandbox.directory / "pr").symlink_to("/proc")
+    (sandbox.directory / "to_stat").symlink_to("pr/self/stat")
     env = sandbox.by_bash_env()
-    stat, pid = start(["bash", "-c", f"cat {name}; echo $$"], env, "pipe", sandbox.place).out.decode().splitlines()
+    stat, pid = start(["bash", "-c", f"cat {name}; echo $$"], env, "pipe", sandbox.directory).out.decode().splitlines()
     assert stat.split()[3] == pid
 
 
@@ -139,14 +139,14 @@ def test_a_read_of_proc_by_a_link_names_the_shell_as_its_parent(sandbox: Sandbox
 def test_the_real_tool_has_no_descriptor_more_or_less(
     request: pytest.FixtureRequest, kind: str, closed: str, tmp_path: Path
 ) -> None:
-    place: Sandbox = request.getfixturevalue(kind)
+    chosen: Sandbox = request.getfixturevalue(kind)
     text = "#!/bin/sh\necho /proc/self/fd/*\n[ -e /proc/self/fd/0 ] && read -r x && echo $x\n"
     fake = script(tmp_path / "bin" / "cat", text)
-    path = f"{fake.parent}:{place.env()['PATH']}"
+    path = f"{fake.parent}:{chosen.env()['PATH']}"
     for command in (f"cat f {closed} | tee out", f"sh -c 'cat f {closed}; cat {closed}'; cat f {closed} >out"):
-        record = f". {place.shims}/agent-shell.sh; "
-        ours = place.run(["sh", "-c", record + command], place.readcache(PATH=path), "pipe")
-        plain = place.run(["sh", "-c", command], place.env(PATH=path), "pipe")
+        record = f". {chosen.shims}/agent-shell.sh; "
+        ours = chosen.run(["sh", "-c", record + command], chosen.readcache(PATH=path), "pipe")
+        plain = chosen.run(["sh", "-c", command], chosen.env(PATH=path), "pipe")
         assert (ours.out, ours.err, ours.files) == (plain.out, plain.err, plain.files)
 
 
@@ -157,10 +157,10 @@ def _wait_for_the_tool(ran: subprocess.Popen[bytes]) -> None:
     """Python's own start prints a traceback when it is interrupted; once the tool was started, nothing does. Of a tool
     that ended between two looks its output is left."""
     assert ran.stdout is not None
-    place = Path(f"/proc/{ran.pid}")
+    process_directory = Path(f"/proc/{ran.pid}")
     while not (
-        "cli/shim_entry.py" in (place / "cmdline").read_text()
-        and ((place / f"task/{ran.pid}/children").read_text() or select.select([ran.stdout], [], [], 0)[0])
+        "cli/shim_entry.py" in (process_directory / "cmdline").read_text()
+        and ((process_directory / f"task/{ran.pid}/children").read_text() or select.select([ran.stdout], [], [], 0)[0])
     ):
         time.sleep(0.001)
 
@@ -170,11 +170,11 @@ def _wait_for_the_tool(ran: subprocess.Popen[bytes]) -> None:
 def test_a_signal_at_any_moment_ends_the_tool_with_an_empty_stderr(sandbox: Sandbox, number: int, way: str) -> None:
     for delay in (0.01, 0.03, 0.05, 0.07, 0.1, 0.4):
         sandbox.reset()
-        (sandbox.place / "big").write_text(LINES * 1000)  # more than the pipe holds, so that it is still at it
+        (sandbox.directory / "big").write_text(LINES * 1000)  # more than the pipe holds, so that it is still at it
         with subprocess.Popen(
             ["bash", "-c", "sed -n p big"],
             env=by(sandbox, way),
-            cwd=sandbox.place,
+            cwd=sandbox.directory,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
@@ -194,14 +194,14 @@ def test_a_signal_at_any_moment_ends_the_tool_with_an_empty_stderr(sandbox: Sand
 def test_of_a_tool_or_a_shim_that_was_killed_no_more_is_remembered_than_was_shown(
     sandbox: Sandbox, victim: str, shown: int
 ) -> None:
-    fake = script(sandbox.place / "bin" / "cat", f'#!/bin/sh\nhead -n 30 "$@"\nkill -9 {victim}\nsleep 0.2\n')
+    fake = script(sandbox.directory / "bin" / "cat", f'#!/bin/sh\nhead -n 30 "$@"\nkill -9 {victim}\nsleep 0.2\n')
     env = sandbox.by_bash_env()
     faked = env | {"PATH": f"{fake.parent}:{env['PATH']}"}
     lines = [f"line {n}, which no other test shows to {victim}\n" for n in range(1, 41)]
-    (sandbox.place / "own").write_text("".join(lines))
-    got = start(["bash", "-c", "cat own; echo $?"], faked, "pipe", sandbox.place)
+    (sandbox.directory / "own").write_text("".join(lines))
+    got = start(["bash", "-c", "cat own; echo $?"], faked, "pipe", sandbox.directory)
     assert got.out.decode() == "".join(lines[:shown]) + "137\n"
-    again = start(["bash", "-c", "cat own; :"], env, "pipe", sandbox.place).out.decode()
+    again = start(["bash", "-c", "cat own; :"], env, "pipe", sandbox.directory).out.decode()
     assert again.endswith("".join(lines[shown:]))
 
 
@@ -247,7 +247,7 @@ def test_a_store_that_is_no_use_costs_no_byte(sandbox: Sandbox, kind: str, tmp_p
         if kind == "locked":
             other = until_then.enter_context(contextlib.closing(sqlite3.connect(store, isolation_level=None)))
             other.execute("BEGIN EXCLUSIVE")
-        done = start(["bash", "-c", "cat f; exit 3"], env, "merged", sandbox.place)
+        done = start(["bash", "-c", "cat f; exit 3"], env, "merged", sandbox.directory)
     assert (done.out.decode(), done.status) == (LINES, 3)
 
 
@@ -255,9 +255,9 @@ def test_many_shells_at_once_in_one_session(sandbox: Sandbox) -> None:
     """A marker is told to nobody before somebody was shown the bytes; and whoever insists is served."""
     env, pipe = sandbox.by_bash_env(), subprocess.PIPE
     words = ["bash", "-c", "cat sub/g; :"]
-    running = [subprocess.Popen(words, env=env, cwd=sandbox.place, stdout=pipe, stderr=pipe) for _ in range(6)]
+    running = [subprocess.Popen(words, env=env, cwd=sandbox.directory, stdout=pipe, stderr=pipe) for _ in range(6)]
     outs = [process.communicate(timeout=WATCHDOG) for process in running]
-    plain = start(words, sandbox.env(), "pipe", sandbox.place).out
+    plain = start(words, sandbox.env(), "pipe", sandbox.directory).out
     assert {err for _, err in outs} == {b""}
     assert any(out == plain for out, _ in outs)
     assert all(out == plain or (CUT in out and out.count(b"\n") == 1) for out, _ in outs)

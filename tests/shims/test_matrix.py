@@ -65,11 +65,11 @@ def test_compiled_shims_on_path_change_nothing_but_what_the_agent_reads(compiled
     check_on_path(compiled, shape)
 
 
-def check_on_path(place: Sandbox, shape: str) -> None:
+def check_on_path(chosen: Sandbox, shape: str) -> None:
     """`sh -c`, where children meet the shims as well."""
-    record = f". {place.shims}/agent-shell.sh; "
-    ours = place.run(["sh", "-c", record + SHAPES[shape]], place.readcache(), "merged")
-    plain = place.run(["sh", "-c", SHAPES[shape]], place.env(), "merged")
+    record = f". {chosen.shims}/agent-shell.sh; "
+    ours = chosen.run(["sh", "-c", record + SHAPES[shape]], chosen.readcache(), "merged")
+    plain = chosen.run(["sh", "-c", SHAPES[shape]], chosen.env(), "merged")
     assert filled(ours, plain.out) == filled(plain, plain.out)
 
 

@@ -22,12 +22,12 @@ def shims(tmp_path: Path) -> Sandbox:
     return install(tmp_path)
 
 
-def install(place: Path) -> Sandbox:
+def install(directory: Path) -> Sandbox:
     """Shims for a Python of their own: a script that becomes this one."""
-    top = place / "top"
+    top = directory / "top"
     top.mkdir()
     made = make_sandbox(top)
-    python = script(place / "bin" / "python", f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    python = script(directory / "bin" / "python", f'#!/bin/sh\nexec {sys.executable} "$@"\n')
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "executable", str(python))
         shim_files.write(str(made.shims), shim_files.DEFAULT_TOOLS, "")
@@ -36,7 +36,7 @@ def install(place: Path) -> Sandbox:
 
 def shown(sandbox: Sandbox, way: str, command: str = COMMAND, **env: str) -> tuple[str, str, int]:
     named = sandbox.readcache(BASH_ENV=str(sandbox.shims / way), **env)
-    ran = start(["bash", "-c", command], named, "pipe", sandbox.place)
+    ran = start(["bash", "-c", command], named, "pipe", sandbox.directory)
     return ran.out.decode(), ran.err.decode(), ran.status
 
 

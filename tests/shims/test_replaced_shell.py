@@ -25,7 +25,7 @@ def replaced(command: str) -> str:
 
 def with_snapshot(sandbox: Sandbox) -> None:
     sandbox.reset()
-    (sandbox.place / "snapshot").write_text("alias ll='ls -l'\nexport FROM_SNAPSHOT=yes\n")
+    (sandbox.directory / "snapshot").write_text("alias ll='ls -l'\nexport FROM_SNAPSHOT=yes\n")
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -33,7 +33,7 @@ def with_snapshot(sandbox: Sandbox) -> None:
 def test_a_bash_that_the_shell_became_is_served(sandbox: Sandbox, way: str, wrapped: str) -> None:
     with_snapshot(sandbox)
     env = sandbox.readcache(BASH_ENV=str(sandbox.shims / way))
-    ran = start(["bash", "-c", wrapped], env, "pipe", sandbox.place)
+    ran = start(["bash", "-c", wrapped], env, "pipe", sandbox.directory)
     assert ran.out.startswith(b"[")
     assert LINES.encode() not in ran.out
 
@@ -56,7 +56,7 @@ def test_all_else_is_as_without_shims(sandbox: Sandbox, way: str, command: str) 
     outs = []
     for env in (sandbox.readcache(BASH_ENV=str(sandbox.shims / way)), sandbox.env()):
         with_snapshot(sandbox)
-        ran = start(["bash", "-c", replaced(command)], env, "pipe", sandbox.place)
+        ran = start(["bash", "-c", replaced(command)], env, "pipe", sandbox.directory)
         outs.append((ran.out, ran.err, ran.status, sandbox.files()))
     assert outs[0] == outs[1]
 
@@ -64,17 +64,17 @@ def test_all_else_is_as_without_shims(sandbox: Sandbox, way: str, command: str) 
 @pytest.mark.parametrize("command", ["cat f | cat", "bash -c 'cat f'", "bash -c 'cat f; :'", "sh -c 'cat f; :'"])
 def test_only_that_bash_itself_finds_the_shims(sandbox: Sandbox, command: str) -> None:
     with_snapshot(sandbox)
-    ran = start(["bash", "-c", replaced(command)], sandbox.by_bash_env(), "pipe", sandbox.place)
+    ran = start(["bash", "-c", replaced(command)], sandbox.by_bash_env(), "pipe", sandbox.directory)
     assert ran.out == LINES.encode()
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_program_that_such_a_bash_became_is_not_served(sandbox: Sandbox, way: str) -> None:
     with_snapshot(sandbox)
-    (sandbox.place / "tool").write_text("#!/usr/bin/env python3\nimport subprocess\nsubprocess.run(['cat', 'f'])\n")
-    (sandbox.place / "tool").chmod(0o755)
+    (sandbox.directory / "tool").write_text("#!/usr/bin/env python3\nimport subprocess\nsubprocess.run(['cat', 'f'])\n")
+    (sandbox.directory / "tool").chmod(0o755)
     env = sandbox.readcache(BASH_ENV=str(sandbox.shims / way), PATH=f"{sandbox.shims}:{sandbox.env()['PATH']}")
-    ran = start(["bash", "-c", replaced("exec ./tool")], env, "pipe", sandbox.place)
+    ran = start(["bash", "-c", replaced("exec ./tool")], env, "pipe", sandbox.directory)
     assert ran.out == LINES.encode()
 
 
@@ -83,7 +83,7 @@ def test_what_a_harness_parses_is_left_alone_there_too(sandbox: Sandbox, way: st
     with_snapshot(sandbox)
     env = sandbox.readcache(BASH_ENV=str(sandbox.shims / way))
     command = replaced("echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT && cat f")
-    ran = start(["bash", "-c", command], env, "pipe", sandbox.place)
+    ran = start(["bash", "-c", command], env, "pipe", sandbox.directory)
     assert ran.out.endswith(LINES.encode())
 
 
@@ -92,13 +92,13 @@ def test_an_image_that_has_a_bash_env_keeps_it(sandbox: Sandbox, way: str) -> No
     outs = []
     for more in ({}, {"shims": str(sandbox.shims / way)}):
         with_snapshot(sandbox)
-        image = sandbox.place / "image.sh"
+        image = sandbox.directory / "image.sh"
         image.write_text("of_image=here\n")
         env = sandbox.env(BASH_ENV=str(image))
         if more:
             env = sandbox.readcache(BASH_ENV=more["shims"], READCACHE_BASH_ENV=str(image))
         command = replaced("echo $of_image; bash -c 'echo $of_image $BASH_ENV'")
-        outs.append(start(["bash", "-c", command], env, "pipe", sandbox.place).out)
+        outs.append(start(["bash", "-c", command], env, "pipe", sandbox.directory).out)
     assert outs[0] == outs[1]
     assert outs[0].startswith(b"here\nhere ")
 
@@ -110,7 +110,7 @@ def test_the_session_is_the_one_that_a_hosts_variable_names(sandbox: Sandbox, wa
     shown = {}
     for session in ("s", "another", ""):  # `f` was shown in "s"
         with_snapshot(sandbox)
-        shown[session] = start(["bash", "-c", "cat f"], env | {"HOSTS_ID": session}, "pipe", sandbox.place).out
+        shown[session] = start(["bash", "-c", "cat f"], env | {"HOSTS_ID": session}, "pipe", sandbox.directory).out
     assert shown["s"].startswith(b"[")
     assert shown["another"] == shown[""] == LINES.encode()
 

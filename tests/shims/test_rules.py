@@ -20,7 +20,7 @@ CUT = "[FILE_UNCHANGED "
 
 def bash(sandbox: Sandbox, command: str, stdout: str = "pipe", **more: str) -> str:
     env = sandbox.by_bash_env(**more)
-    return start(["bash", "-c", command], env, stdout, sandbox.place).out.decode().replace("\r\n", "\n")
+    return start(["bash", "-c", command], env, stdout, sandbox.directory).out.decode().replace("\r\n", "\n")
 
 
 def readcache(sandbox: Sandbox, *words: str) -> str:
@@ -51,7 +51,7 @@ def test_overlapping_reads_by_different_tools_show_what_is_new(sandbox: Sandbox)
 def test_what_was_changed_meanwhile_is_shown(sandbox: Sandbox) -> None:
     bash(sandbox, "cat sub/g")
     changed = OTHER.upper()
-    (sandbox.place / "sub" / "g").write_text(changed)
+    (sandbox.directory / "sub" / "g").write_text(changed)
     assert bash(sandbox, "cat sub/g") == changed
 
 
@@ -62,11 +62,11 @@ def test_no_marker_points_at_a_read_of_the_same_command(sandbox: Sandbox) -> Non
 
 def test_no_marker_points_at_a_read_of_a_command_that_the_model_called_at_once(sandbox: Sandbox) -> None:
     """The later of two parallel commands reads when the other one has ended: its model has not seen that result."""
-    gate = sandbox.place / "gate"
+    gate = sandbox.directory / "gate"
     os.mkfifo(gate)
     words = ["bash", "-c", "read -r x <gate; cat sub/g"]
     env = sandbox.by_bash_env()
-    with subprocess.Popen(words, env=env, cwd=sandbox.place, stdout=subprocess.PIPE, text=True) as parallel:
+    with subprocess.Popen(words, env=env, cwd=sandbox.directory, stdout=subprocess.PIPE, text=True) as parallel:
         with gate.open("w") as opened:
             assert bash(sandbox, "head -n 35 sub/g").count("\n") == 35
             opened.write("go\n")
@@ -80,8 +80,8 @@ def test_what_did_not_reach_the_agent_was_not_seen(sandbox: Sandbox) -> None:
     for command in ("cat sub/g >out", "cat sub/g | wc", "x=$(cat sub/g)", "cat sub/g >/dev/null", "./script >out"):
         bash(sandbox, command)
     assert bash(sandbox, "cat sub/g") == OTHER
-    (sandbox.place / "h").write_text(OTHER.upper())
-    subprocess.run(["bash", "-c", "cat h"], env=sandbox.by_bash_env(), cwd=sandbox.place, stdout=subprocess.DEVNULL)
+    (sandbox.directory / "h").write_text(OTHER.upper())
+    subprocess.run(["bash", "-c", "cat h"], env=sandbox.by_bash_env(), cwd=sandbox.directory, stdout=subprocess.DEVNULL)
     assert bash(sandbox, "cat h") == OTHER.upper()
 
 
@@ -90,7 +90,7 @@ def test_a_pipe_that_nobody_reads_ends_the_tool_as_it_always_does(sandbox: Sandb
     os.close(read)
     words = ["bash", "-c", "cat sub/g; echo $? >&2"]
     for env in (sandbox.by_bash_env(), sandbox.env()):
-        done = subprocess.run(words, env=env, cwd=sandbox.place, stdout=write, stderr=subprocess.PIPE)
+        done = subprocess.run(words, env=env, cwd=sandbox.directory, stdout=write, stderr=subprocess.PIPE)
         assert done.stderr.startswith(b"141")
     os.close(write)
     assert bash(sandbox, "cat sub/g") == OTHER  # and was not seen
@@ -109,12 +109,12 @@ SUBMITS = (
 @pytest.mark.parametrize("command", SUBMITS)
 def test_an_answer_is_never_touched(sandbox: Sandbox, command: str) -> None:
     assert Policy().forbids(command)
-    plain = start(["bash", "-c", command], sandbox.env(), "pipe", sandbox.place).out.decode()
+    plain = start(["bash", "-c", command], sandbox.env(), "pipe", sandbox.directory).out.decode()
     assert bash(sandbox, command) == plain
     record = f". {sandbox.shims}/agent-shell.sh; "
-    assert start(["sh", "-c", record + command], sandbox.readcache(), "pipe", sandbox.place).out.decode() == plain
+    assert start(["sh", "-c", record + command], sandbox.readcache(), "pipe", sandbox.directory).out.decode() == plain
     env = sandbox.readcache(BASH_ENV=str(sandbox.shims / "agent-command.sh"))
-    assert start(["bash", "-c", command], env, "pipe", sandbox.place).out.decode() == plain
+    assert start(["bash", "-c", command], env, "pipe", sandbox.directory).out.decode() == plain
 
 
 def test_every_submit_command_has_its_example() -> None:
@@ -124,11 +124,11 @@ def test_every_submit_command_has_its_example() -> None:
 @pytest.mark.parametrize("shell", ["sh", "bash"])
 def test_an_answer_printed_by_a_program_that_the_shell_became_is_never_touched(sandbox: Sandbox, shell: str) -> None:
     """`sh -c ./answer` becomes the program: it has the shell's pid and stdout, and finds the shims on PATH."""
-    (sandbox.place / "answer").write_text("#!/bin/sh\ncat f\n")
-    (sandbox.place / "answer").chmod(0o755)
+    (sandbox.directory / "answer").write_text("#!/bin/sh\ncat f\n")
+    (sandbox.directory / "answer").chmod(0o755)
     env = sandbox.readcache(PATH=f"{sandbox.shims}:{sandbox.env()['PATH']}")
     command = f". {sandbox.shims}/agent-shell.sh; exec ./answer"
-    assert start([shell, "-c", command], env, "pipe", sandbox.place).out.decode() == LINES
+    assert start([shell, "-c", command], env, "pipe", sandbox.directory).out.decode() == LINES
 
 
 # ------------------------------------------------------------ settings
@@ -139,7 +139,7 @@ def test_without_readcache_on_the_shims_only_advise(sandbox: Sandbox) -> None:
         env = sandbox.readcache(BASH_ENV=str(sandbox.shims / way))
         del env["READCACHE"]
         for _ in range(2):
-            assert start(["bash", "-c", "cat f"], env, "pipe", sandbox.place).out.decode() == LINES
+            assert start(["bash", "-c", "cat f"], env, "pipe", sandbox.directory).out.decode() == LINES
     assert json.loads(readcache(sandbox, "stats", "--json"))["advised"] >= 2
 
 
@@ -158,7 +158,7 @@ def test_from_readcache_off_to_readcache_on_every_byte_comes_and_nothing_is_reco
     try:
         assert bash(sandbox, "cat f; cat f") == LINES * 2
         env = sandbox.readcache(BASH_ENV=str(sandbox.shims / "agent-command.sh"))
-        assert start(["bash", "-c", "nl -ba f"], env, "pipe", sandbox.place).out.decode().endswith(LINES[-20:])
+        assert start(["bash", "-c", "nl -ba f"], env, "pipe", sandbox.directory).out.decode().endswith(LINES[-20:])
         assert sandbox.store.read_bytes() == before
     finally:
         readcache(sandbox, "on")
@@ -170,9 +170,9 @@ def test_under_a_clip_only_the_whole_command_way_leaves_lines_out(sandbox: Sandb
     assert bash(sandbox, "cat f", READCACHE_CLIP="5000,5000") == LINES
     env = sandbox.readcache(BASH_ENV=str(sandbox.shims / "agent-command.sh"), READCACHE_CLIP="100,100")
     for command in ("cat sub/g", "sed -n '10,30p' sub/g"):  # what the second one asks for was cut away before
-        out = start(["bash", "-c", command], env, "pipe", sandbox.place).out.decode()
+        out = start(["bash", "-c", command], env, "pipe", sandbox.directory).out.decode()
     assert out == "".join(OTHER.splitlines(keepends=True)[9:30])
-    assert start(["bash", "-c", "cat f"], env, "pipe", sandbox.place).out.decode().startswith(CUT)
+    assert start(["bash", "-c", "cat f"], env, "pipe", sandbox.directory).out.decode().startswith(CUT)
 
 
 def test_after_a_compaction_everything_is_shown(sandbox: Sandbox) -> None:
@@ -196,7 +196,7 @@ def test_a_failing_store_shows_everything_and_is_noted(
     sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    more = {"READCACHE_STORE": str(sandbox.place / "f" / "x.db"), "XDG_STATE_HOME": str(tmp_path)}
+    more = {"READCACHE_STORE": str(sandbox.directory / "f" / "x.db"), "XDG_STATE_HOME": str(tmp_path)}
     assert bash(sandbox, "cat f; cat f; exit 3", **more) == LINES * 2
     assert ": store_failed: " in failures.noted()[0]
 
@@ -204,9 +204,9 @@ def test_a_failing_store_shows_everything_and_is_noted(
 def test_a_shell_inside_readcache_run_is_not_the_agents(sandbox: Sandbox) -> None:
     env = sandbox.by_bash_env(PYTHONPATH=str(ROOT))
     command = f"{sys.executable} -m readcache run -c 'cat f | tail -n 3; cat f >out'"
-    out = start(["bash", "-c", command + "; cat out | wc -l"], env, "pipe", sandbox.place).out.decode()
+    out = start(["bash", "-c", command + "; cat out | wc -l"], env, "pipe", sandbox.directory).out.decode()
     assert out.endswith("60\n")
-    assert (sandbox.place / "out").read_text() == LINES
+    assert (sandbox.directory / "out").read_text() == LINES
 
 
 def test_a_timeout_of_the_harness_ends_the_tool(sandbox: Sandbox) -> None:
@@ -219,9 +219,9 @@ def test_a_timeout_of_the_harness_ends_the_tool(sandbox: Sandbox) -> None:
 @pytest.mark.parametrize("words", [["bash", "run"], ["sh", "run"], ["sh", "-eu", "run"]])
 def test_a_script_is_not_the_agents_own_command(sandbox: Sandbox, words: list[str]) -> None:
     """What else it prints, a harness may parse."""
-    (sandbox.place / "run").write_text(f". {sandbox.shims}/agent-shell.sh\necho '<<'; cat f; echo '>>'\n")
+    (sandbox.directory / "run").write_text(f". {sandbox.shims}/agent-shell.sh\necho '<<'; cat f; echo '>>'\n")
     for env in (sandbox.by_bash_env(), sandbox.readcache()):
-        assert start(words, env, "pipe", sandbox.place).out.decode() == f"<<\n{LINES}>>\n"
+        assert start(words, env, "pipe", sandbox.directory).out.decode() == f"<<\n{LINES}>>\n"
 
 
 def test_where_no_more_processes_are_allowed_the_tool_itself_still_runs(sandbox: Sandbox) -> None:
@@ -232,7 +232,7 @@ def test_where_no_more_processes_are_allowed_the_tool_itself_still_runs(sandbox:
         "sys.exit(run.stand_in('', 'cat', ['f']))"
     )
     env = {**sandbox.readcache(PYTHONPATH=str(ROOT)), "READCACHE_SINK": f"{os.getpid()} mnt_id:1 ino:1 shell bash"}
-    done = subprocess.run([sys.executable, "-c", code], env=env, cwd=sandbox.place, capture_output=True)
+    done = subprocess.run([sys.executable, "-c", code], env=env, cwd=sandbox.directory, capture_output=True)
     assert (done.stdout.decode(), done.returncode) == (LINES, 0)
 
 
@@ -240,7 +240,7 @@ def test_where_no_more_processes_are_allowed_the_tool_itself_still_runs(sandbox:
 def test_where_memory_is_limited_there_is_room_for_the_tool_alone(sandbox: Sandbox, way: str) -> None:
     env = sandbox.readcache(BASH_ENV=str(sandbox.shims / way))
     words = ["sh", "-c", "ulimit -v 9000; exec bash -c 'cat f; cat sub/g; :'"]
-    assert start(words, env, "merged", sandbox.place).out.decode() == LINES + OTHER
+    assert start(words, env, "merged", sandbox.directory).out.decode() == LINES + OTHER
 
 
 def test_what_shims_answered_is_of_the_host_shims(sandbox: Sandbox) -> None:

@@ -42,7 +42,7 @@ class Talk:
 def terminal(words: list[str], sandbox: Sandbox, env: dict[str, str]) -> Iterator[Talk]:
     mine, theirs = os.openpty()
     with subprocess.Popen(
-        words, env=env, cwd=sandbox.place, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
+        words, env=env, cwd=sandbox.directory, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
     ) as shell:
         os.close(theirs)
         yield Talk(mine, mine)
@@ -58,7 +58,7 @@ def terminal(words: list[str], sandbox: Sandbox, env: dict[str, str]) -> Iterato
 def over_pipes(words: list[str], sandbox: Sandbox, env: dict[str, str]) -> Iterator[Talk]:
     """As `docker exec -i` and harnesses without a terminal keep one."""
     with subprocess.Popen(
-        words, env=env, cwd=sandbox.place, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        words, env=env, cwd=sandbox.directory, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     ) as shell:
         assert shell.stdin is not None
         assert shell.stdout is not None
@@ -75,8 +75,8 @@ def assert_cut_where_the_agent_reads_and_nowhere_else(talk: Talk, sandbox: Sandb
     assert CUT in talk.say("cat f")
     assert LINES in talk.say("cat f")  # it insists
     talk.say("cat f >copy; { cat f; head -n 3 f; } >group; x=$(cat f); printf '%s\\n' \"$x\" >word")
-    assert (sandbox.place / "copy").read_text() == (sandbox.place / "word").read_text() == LINES
-    assert (sandbox.place / "group").read_text() == LINES + "".join(LINES.splitlines(keepends=True)[:3])
+    assert (sandbox.directory / "copy").read_text() == (sandbox.directory / "word").read_text() == LINES
+    assert (sandbox.directory / "group").read_text() == LINES + "".join(LINES.splitlines(keepends=True)[:3])
     assert "60\n" in talk.say("cat f | wc -l")
     assert "3\n" in talk.say("sh -c 'head -n 3 f | wc -l'")
 
@@ -113,10 +113,10 @@ def test_after_a_change_of_path_bash_forgets_the_shims_and_shows_everything(sand
 
 def test_a_login_shell_whose_profile_resets_path(sandbox: Sandbox) -> None:
     sandbox.reset()
-    profile = sandbox.place.parent / ".bash_profile"
+    profile = sandbox.directory.parent / ".bash_profile"
     profile.write_text("PATH=/usr/bin:/bin\n")
     try:
-        assert CUT in start(["bash", "-lc", "cat f"], sandbox.by_bash_env(), "pipe", sandbox.place).out.decode()
+        assert CUT in start(["bash", "-lc", "cat f"], sandbox.by_bash_env(), "pipe", sandbox.directory).out.decode()
     finally:
         profile.unlink()
 
@@ -125,13 +125,13 @@ def test_a_login_shell_whose_profile_resets_path(sandbox: Sandbox) -> None:
 def test_an_empty_environment_with_the_exports_in_a_profile(sandbox: Sandbox, words: list[str]) -> None:
     """`env -i`: nothing is left but what the login shell reads."""
     sandbox.reset()
-    profile = sandbox.place.parent / ".profile"
+    profile = sandbox.directory.parent / ".profile"
     named = sandbox.readcache()
     exports = "".join(f"export {name}='{value}'\n" for name, value in named.items() if name.startswith("READCACHE"))
     profile.write_text(exports + eval_line(sandbox) + "\n")
     try:
-        words = ["env", "-i", f"HOME={sandbox.place.parent}", *words, "cat f"]
-        got = start([*no_shell_above(), *words], {"PATH": os.environ["PATH"]}, "pipe", sandbox.place)
+        words = ["env", "-i", f"HOME={sandbox.directory.parent}", *words, "cat f"]
+        got = start([*no_shell_above(), *words], {"PATH": os.environ["PATH"]}, "pipe", sandbox.directory)
     finally:
         profile.unlink()
     assert CUT in got.out.decode()
@@ -139,7 +139,7 @@ def test_an_empty_environment_with_the_exports_in_a_profile(sandbox: Sandbox, wo
 
 def test_with_an_empty_environment_and_no_profile_nothing_happens(sandbox: Sandbox) -> None:
     sandbox.reset()
-    got = start(["env", "-i", "bash", "-c", "cat f"], sandbox.by_bash_env(), "pipe", sandbox.place)
+    got = start(["env", "-i", "bash", "-c", "cat f"], sandbox.by_bash_env(), "pipe", sandbox.directory)
     assert got.out.decode() == LINES
 
 
@@ -165,7 +165,7 @@ def test_the_whole_command_way_understands_pipelines(sandbox: Sandbox) -> None:
     sandbox.reset()
     env = sandbox.readcache(BASH_ENV=str(sandbox.shims / "agent-command.sh"))
     outs = [
-        start(["bash", "-c", command], env, "merged", sandbox.place).out.decode()
+        start(["bash", "-c", command], env, "merged", sandbox.directory).out.decode()
         for command in ("nl -ba f | sed -n '10,30p'", "cat nosuch", "cat f | nl -ba | sed -n '10,30p'")
     ]
     assert re.match(r"\[LEFT_OUT \S+ f lines 10-30, above in .* without numbers; repeat to see\]\n$", outs[0])
@@ -193,7 +193,7 @@ def test_a_repeated_read_in_tmux_is_cut(sandbox: Sandbox, tmp_path: Path) -> Non
             [*tmux, *words], env=env, capture_output=True, text=True, check=True, timeout=WATCHDOG
         ).stdout
 
-    do("new-session", "-d", "-x", "150", "-y", "200", "-c", str(sandbox.place), "bash --norc")
+    do("new-session", "-d", "-x", "150", "-y", "200", "-c", str(sandbox.directory), "bash --norc")
     try:
         do("send-keys", f"{eval_line(sandbox)}; cat f; cat f >copy; echo {DONE[:5]}'{DONE[5:]}'", "Enter")
         deadline = time.monotonic() + WATCHDOG
@@ -204,7 +204,7 @@ def test_a_repeated_read_in_tmux_is_cut(sandbox: Sandbox, tmp_path: Path) -> Non
         do("kill-server")
     assert CUT in screen
     assert "line 30 of" not in screen
-    assert (sandbox.place / "copy").read_text() == LINES
+    assert (sandbox.directory / "copy").read_text() == LINES
 
 
 def test_in_a_shell_that_stays_a_later_command_may_point_at_an_earlier_one(sandbox: Sandbox) -> None:

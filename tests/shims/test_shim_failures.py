@@ -19,12 +19,12 @@ def _fresh(sandbox: Sandbox) -> None:
 
 
 def bash(sandbox: Sandbox, command: str, **more: str) -> str:
-    return start(["bash", "-c", command], sandbox.by_bash_env(**more), "merged", sandbox.place).out.decode()
+    return start(["bash", "-c", command], sandbox.by_bash_env(**more), "merged", sandbox.directory).out.decode()
 
 
 def whole(sandbox: Sandbox, command: str) -> str:
     env = sandbox.readcache(BASH_ENV=str(sandbox.shims / "agent-command.sh"))
-    return start(["bash", "-c", command], env, "merged", sandbox.place).out.decode()
+    return start(["bash", "-c", command], env, "merged", sandbox.directory).out.decode()
 
 
 def test_a_read_by_sed_is_recorded_as_a_read(sandbox: Sandbox) -> None:
@@ -53,9 +53,9 @@ def test_a_read_with_redirections_beside_it_stays_a_read(sandbox: Sandbox) -> No
 
 @pytest.mark.parametrize("options", ["-A", "-v", "-e", "-s", "-b", "-E"])
 def test_options_that_change_the_bytes_print_what_the_real_tool_prints(sandbox: Sandbox, options: str) -> None:
-    (sandbox.place / "odd").write_bytes(b"\ttab\x01\n\n\n" * 60)
+    (sandbox.directory / "odd").write_bytes(b"\ttab\x01\n\n\n" * 60)
     bash(sandbox, "cat odd")
-    real = start(["cat", options, "odd"], sandbox.env(), "pipe", sandbox.place).out.decode()
+    real = start(["cat", options, "odd"], sandbox.env(), "pipe", sandbox.directory).out.decode()
     assert bash(sandbox, f"cat {options} odd") == real
 
 
@@ -75,14 +75,14 @@ def test_no_read_is_ever_refused(sandbox: Sandbox) -> None:
 
 def test_a_read_redirected_into_a_file_has_every_byte(sandbox: Sandbox) -> None:
     bash(sandbox, "cat f >out; cat f | tee out2 >/dev/null; exec >out3; cat f")
-    assert {(sandbox.place / name).read_text() for name in ("out", "out2", "out3")} == {LINES}
+    assert {(sandbox.directory / name).read_text() for name in ("out", "out2", "out3")} == {LINES}
 
 
 def test_off_is_off_in_every_layer(sandbox: Sandbox) -> None:
     assert bash(sandbox, "cat f", READCACHE="off") == LINES
     assert bash(sandbox, "READCACHE=off cat f") == LINES
     env = sandbox.readcache(BASH_ENV=str(sandbox.shims / "agent-command.sh"), READCACHE="off")
-    assert start(["bash", "-c", "cat f"], env, "pipe", sandbox.place).out.decode() == LINES
+    assert start(["bash", "-c", "cat f"], env, "pipe", sandbox.directory).out.decode() == LINES
 
 
 def test_a_filter_gets_the_real_bytes(sandbox: Sandbox) -> None:
@@ -100,7 +100,7 @@ def test_a_read_piped_into_head_gives_heads_line(sandbox: Sandbox) -> None:
 def test_failures_keep_their_text_and_status(sandbox: Sandbox) -> None:
     for command in ("cat nosuch", "sed -n 'nonsense' f", "head -n x f", "cat sub", "sed -n '5q7' f"):
         ours, plain = (
-            start(["bash", "-c", f"{command}; exit $?"], env, "merged", sandbox.place)
+            start(["bash", "-c", f"{command}; exit $?"], env, "merged", sandbox.directory)
             for env in (sandbox.by_bash_env(), sandbox.env())
         )
         assert (ours.out, ours.status) == (plain.out, plain.status)
@@ -125,5 +125,5 @@ def test_the_shell_of_a_subagent_has_its_own_context(sandbox: Sandbox) -> None:
 def test_one_file_has_one_name_and_two_files_have_two(sandbox: Sandbox) -> None:
     bash(sandbox, "cat sub/g")
     assert bash(sandbox, "cd sub && cat ./../sub//g").startswith(CUT)
-    (sandbox.place / "sub" / "G").write_text(LINES.upper())
+    (sandbox.directory / "sub" / "G").write_text(LINES.upper())
     assert bash(sandbox, "cat sub/G") == LINES.upper()

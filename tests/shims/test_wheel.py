@@ -25,10 +25,10 @@ pytestmark = [
 CLIENT = "readcache/_shims/bin/readcache"
 
 
-def wheel(place: Path, **env: str) -> Path:
-    words = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(place)]
+def wheel(directory: Path, **env: str) -> Path:
+    words = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(directory)]
     subprocess.run(words, cwd=ROOT, env={**os.environ, **env}, check=True, capture_output=True)
-    (made,) = place.iterdir()
+    (made,) = directory.iterdir()
     return made
 
 
@@ -76,12 +76,12 @@ def test_where_the_compiler_does_not_do_the_wheel_is_pure(tmp_path: Path, compil
         assert "readcache/_shims/tool.sh" in archive.namelist()
 
 
-def with_packages(python: str | Path, place: Path, *words: str, **env: str) -> dict[str, str]:
+def with_packages(python: str | Path, directory: Path, *words: str, **env: str) -> dict[str, str]:
     """Install the wheel and, without a network, what it imports. Returns the environment to run it in."""
-    given = {"PATH": os.environ["PATH"], "HOME": str(place), "READCACHE_SERVER": "off", **env}
+    given = {"PATH": os.environ["PATH"], "HOME": str(directory), "READCACHE_SERVER": "off", **env}
     install = [python, "-m", "pip", "install", *words, "--no-deps", "--no-index", "--ignore-installed", "-q"]
-    subprocess.run([*install, str(wheel(place / "out"))], env=given, check=True, capture_output=True)
-    (packages,) = {path.parent for path in place.rglob("site-packages/readcache")}
+    subprocess.run([*install, str(wheel(directory / "out"))], env=given, check=True, capture_output=True)
+    (packages,) = {path.parent for path in directory.rglob("site-packages/readcache")}
     for name in ("xxhash", "bashlex"):
         found = importlib.util.find_spec(name)
         assert found is not None
@@ -136,12 +136,12 @@ def test_hooks_of_a_user_wide_installation_start_isolated(tmp_path: Path) -> Non
     subprocess.run([program, "init", "gemini", "--on"], env=env, check=True, capture_output=True)
     hook = json.loads((tmp_path / ".gemini/settings.json").read_text())["hooks"]["AfterTool"][0]["hooks"][0]
     assert f" -I {packages}/readcache hook gemini" in hook["command"]
-    place = tmp_path / "trial"
-    place.mkdir()
-    (place / "enum.py").write_text("raise SystemExit(1)")
+    directory = tmp_path / "trial"
+    directory.mkdir()
+    (directory / "enum.py").write_text("raise SystemExit(1)")
     answer = ""
-    for event in find_host("gemini").trial(str(place)):
-        given = {**env, "PYTHONPATH": str(place), "PYTHONHOME": "/nowhere"}
+    for event in find_host("gemini").trial(str(directory)):
+        given = {**env, "PYTHONPATH": str(directory), "PYTHONHOME": "/nowhere"}
         words = ["/bin/sh", "-c", hook["command"]]
         answer = subprocess.run(words, input=json.dumps(event), env=given, capture_output=True, text=True).stdout
     assert "LEFT_OUT" in answer or "UNCHANGED" in answer

@@ -33,9 +33,9 @@ def inside(root: Path, bound: Path) -> list[str]:
     """What starts a command in the root directory of a sandbox, with `bound` where it is on the host, and /proc. Skips
     where that is not possible."""
     mount, chroot = (shutil.which(name, path="/usr/sbin:/usr/bin:/sbin:/bin") for name in ("mount", "chroot"))
-    place, top = shlex.quote(f"{root}{bound}"), shlex.quote(str(root))
+    directory, top = shlex.quote(f"{root}{bound}"), shlex.quote(str(root))
     script = (
-        f"{mount} --bind {shlex.quote(str(bound))} {place} && {mount} --bind /dev/null {top}/dev/null && "
+        f"{mount} --bind {shlex.quote(str(bound))} {directory} && {mount} --bind /dev/null {top}/dev/null && "
         f"{mount} -t proc proc {top}/proc || exit 99; "
         f'cd / && exec {chroot} {top} "$@"'
     )
@@ -89,7 +89,7 @@ def server(static: Sandbox) -> Iterator[None]:
 
 def in_sandbox(static: Sandbox, container: Sequence[str], *words: str, **more: str) -> str:
     env = {"PATH": "/bin", "READCACHE_SESSION": "c", "READCACHE": "on", **more}
-    ran = start([*container, *words], env, "pipe", static.place)
+    ran = start([*container, *words], env, "pipe", static.directory)
     assert ran.err == b""
     return ran.out.decode()
 
@@ -137,7 +137,7 @@ def test_the_last_program_of_a_command_which_the_shell_becomes_is_served_with_an
     def last(command: str, behind: str) -> tuple[str, int]:
         env = {"PATH": "/bin", "READCACHE_SESSION": "c", "READCACHE": "on"}
         text = f". {static.shims}/agent-shell.sh; cd /work; {static.shims}/{command}{behind}"
-        ran = start([*container, "sh", "-c", text], env, "pipe", static.place)
+        ran = start([*container, "sh", "-c", text], env, "pipe", static.directory)
         return ran.out.decode(), ran.status
 
     assert last("cat f", "") == (LINES, 0)
@@ -157,33 +157,33 @@ def test_without_a_server_every_byte_comes(static: Sandbox, container: Sequence[
 @pytest.mark.skipif(os.geteuid() != 0, reason="root sees every file")
 def test_doctor_looks_for_no_python_that_the_sandbox_does_not_need(static: Sandbox) -> None:
     with tempfile.TemporaryDirectory() as name:
-        place = Path(os.path.realpath(name)) / "closed"
-        place.parent.chmod(0o755)
-        place.mkdir(0o700)
-        (place / "d").mkdir()
-        shutil.copy(static.shims / shim_files.MARK, place / "d")
-        (place / "d" / shim_files.SOCKET).touch()
-        assert shim_files.find_closed_to_others(str(place / "d")) == str(place)
-        place.chmod(0o755)
+        directory = Path(os.path.realpath(name)) / "closed"
+        directory.parent.chmod(0o755)
+        directory.mkdir(0o700)
+        (directory / "d").mkdir()
+        shutil.copy(static.shims / shim_files.MARK, directory / "d")
+        (directory / "d" / shim_files.SOCKET).touch()
+        assert shim_files.find_closed_to_others(str(directory / "d")) == str(directory)
+        directory.chmod(0o755)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(sys, "executable", f"{name}/python")  # which nobody may read, since it is not there
-            assert shim_files.find_closed_to_others(str(place / "d")) is None
+            assert shim_files.find_closed_to_others(str(directory / "d")) is None
 
 
 def test_what_a_server_left_behind_goes_with_the_shims(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    place = tmp_path / "d"
+    directory = tmp_path / "d"
     for is_living in (True, False):
-        main(["shims", "install", str(place)])
-        (place / shim_files.SOCKET).unlink(missing_ok=True)
+        main(["shims", "install", str(directory)])
+        (directory / shim_files.SOCKET).unlink(missing_ok=True)
         with socket.socket(socket.AF_UNIX) as server:
-            server.bind(str(place / shim_files.SOCKET))
+            server.bind(str(directory / shim_files.SOCKET))
             if is_living:
                 server.listen()
             capfd.readouterr()
-            assert main(["shims", "uninstall", str(place)]) == 0
-        left = f"a server is still running at {place}/.socket: stop it with SIGTERM\n"
-        assert capfd.readouterr().out == f"{place}: shims removed\n" + (left if is_living else "")
-        assert place.exists() == is_living
+            assert main(["shims", "uninstall", str(directory)]) == 0
+        left = f"a server is still running at {directory}/.socket: stop it with SIGTERM\n"
+        assert capfd.readouterr().out == f"{directory}: shims removed\n" + (left if is_living else "")
+        assert directory.exists() == is_living
 
 
 @pytest.mark.usefixtures("server")
@@ -192,6 +192,6 @@ def test_in_a_bash_on_the_host_they_do_the_same(static: Sandbox) -> None:
     for way in ("agent-shell.sh", "agent-command.sh"):
         static.reset()
         env = static.readcache(BASH_ENV=str(static.shims / way))
-        outs = [start(["bash", "-c", "cat sub/g; :"], env, "pipe", static.place).out.decode() for _ in range(2)]
+        outs = [start(["bash", "-c", "cat sub/g; :"], env, "pipe", static.directory).out.decode() for _ in range(2)]
         assert outs[0] == OTHER
         assert outs[1].startswith(CUT)

@@ -82,7 +82,7 @@ class SmallWorld:
             yield Event("written", who, "f")
             for at, (_, text) in enumerate(texts.values()):
                 if text.count("\n") > 1 and "#" not in list(texts)[at]:
-                    yield Event("cut", who, str(at))
+                    yield Event("clipped", who, str(at))
                 yield Event("cleared", who, str(at))
             if texts:
                 yield Event("compacted", who)
@@ -177,13 +177,13 @@ class SmallWorld:
     def _call(self, who: str, at: str) -> str:
         return list(self.texts[who])[int(at)]
 
-    def _cut(self, who: str, at: str) -> None:
+    def _clipped(self, who: str, at: str) -> None:
         call = self._call(who, at)
         command, text = self.texts[who][call]
         left = text.splitlines(keepends=True)[0]
         self.texts[who][call] = command, left
         self.sessions[who].settle(call, left)
-        self.spec.cut(who, call, left)
+        self.spec.clipped(who, call, left)
         self._list(who)
 
     def _cleared(self, who: str, at: str) -> None:

@@ -13,7 +13,7 @@ EVENTS = {
     "at_once",
     "written",
     "changed",
-    "cut",
+    "clipped",
     "cleared",
     "compacted",
     "restored",

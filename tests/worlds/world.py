@@ -165,11 +165,11 @@ class RandomWorld:
         self.keeps_store = True
         session, answers = self._of(reader), []
         with session.batch():
-            for place in range(rng.choice((1, 1, 2))):
+            for index in range(rng.choice((1, 1, 2))):
                 self.asked.append(self._request(rng) if rng.random() < 0.5 or not self.asked else self.asked[-1])
                 request, number = self.asked[-1], self._new_call()
-                asked = partial(request.ask, session, request.output(self.files), f"call_{place}")
-                answers.append((request, self._never_raises(asked), f"call_{place}#{number}"))
+                asked = partial(request.ask, session, request.output(self.files), f"call_{index}")
+                answers.append((request, self._never_raises(asked), f"call_{index}#{number}"))
         for request, reply, call in answers:
             self._takes(reader, request, reply, batch=f"batch {self.calls}", call=call)
 
@@ -324,7 +324,7 @@ class RandomWorld:
                 self._cut(reader, call, said, _something_gone(text, rng))
             elif what == "clipped call" and said:
                 shorter = said[: len(said) // 2] + " [clipped]"
-                self.spec.cut(reader.name, call, shorter, kind=COMMAND)
+                self.spec.clipped(reader.name, call, shorter, kind=COMMAND)
                 reader.turns[call] = shorter, text
         self._hands_over(reader, compacted=rng.random() < 0.2 and rng.randint(0, len(reader.turns)))
         if rng.random() < 0.3 and self.shape in SHAPES_WITH_IDS:
@@ -346,7 +346,7 @@ class RandomWorld:
     def _cut(self, reader: Reader, call: str, said: str, left: str) -> None:
         reader.turns[call] = said, left
         reader.cut.add(call)
-        self.spec.cut(reader.name, call, left)
+        self.spec.clipped(reader.name, call, left)
 
     def _hands_over(self, reader: Reader, compacted: int | bool = False, section: str = "") -> None:
         """Its list, before a request. `compacted`: so many turns stand before a compaction by the API. `section`: that
@@ -394,7 +394,7 @@ class RandomWorld:
             reader.turns[call] = said, text
             self.sent.append(text)
             if _CHANGED_MARKER.search(before):  # it gives way to a note, too
-                self.spec.cut(reader.name, call, text)
+                self.spec.clipped(reader.name, call, text)
         demand(self.spec.mended(reader.name, known, section))
 
     def _compacts(self, reader: Reader, rng: random.Random) -> None:
@@ -494,7 +494,7 @@ class RandomWorld:
 
     def _end_process(self) -> None:
         """A process that is killed closes nothing."""
-        _ANSWERING.difference_update([place for place in _ANSWERING if place[0] == self.path])
+        _ANSWERING.difference_update([key for key in _ANSWERING if key[0] == self.path])
 
     def _dies_and_goes_on(self, reader: Reader, rng: random.Random) -> None:
         """The process ends after an answer. The next one answers a call before it is told of anything, and then that

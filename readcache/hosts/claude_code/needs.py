@@ -54,7 +54,7 @@ class _Source:
         found = (
             self._first(form, lines) for form, lines in zip(self._forms, (wanted, [*map(bare, wanted)]), strict=True)
         )
-        return max((stretch for stretch in found if all(map(is_same_line, wanted, stretch))), key=len, default=[])
+        return max((match for match in found if all(map(is_same_line, wanted, match))), key=len, default=[])
 
     def _first(self, form: str, wanted: Sequence[str]) -> list[str]:
         fits, over = 0, len(wanted) + 1  # lines; a part of what is there is there

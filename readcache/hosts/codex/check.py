@@ -25,8 +25,8 @@ def codex_runs(path: str, command: str, root: str) -> str:
     answer = _ask(program, asked, root)
     ours = [
         hook
-        for place in answer["data"]
-        for hook in place["hooks"]
+        for entry in answer["data"]
+        for hook in entry["hooks"]
         if hook["sourcePath"] == path and hook["command"] == command
     ]
     if not ours:

@@ -269,10 +269,10 @@ class RedisStore(Store):
 
     def _erase(self, pending: _Uncommitted, session_id: str, agent_id: str, settled: Settled) -> None:
         """Erase from earlier events the texts that `settled` replaces, and the names that find them."""
-        for place, (record, _) in enumerate(pending.appended):
+        for index, (record, _) in enumerate(pending.appended):
             if record.agent_id == agent_id and (old := replaced(record.event, settled)) is not None:
                 left = replace(record, event=withhold(old))
-                pending.appended[place] = left, step_append(agent_id, left.at, left.event)
+                pending.appended[index] = left, step_append(agent_id, left.at, left.event)
         stored = [] if pending.drops else self._look_up(session_id, agent_id, (), calls=[settled.call_id])
         for record in stored:
             if (old := replaced(record.event, settled)) is not None:

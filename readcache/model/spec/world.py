@@ -127,18 +127,18 @@ class World:
         self.shown(reader, call, text)
 
     def _in_section(self, text: _SentText, sent: Collection[str], section: str) -> _SentText:
-        def place(named: NamedPlace) -> NamedPlace:
+        def rename(named: NamedPlace) -> NamedPlace:
             return NamedPlace(section) if named.call in self._sections and named.call not in sent else named
 
-        markers = tuple(replace(marker, places=tuple(map(place, marker.places))) for marker in text.markers)
+        markers = tuple(replace(marker, places=tuple(map(rename, marker.places))) for marker in text.markers)
         return _SentText(text.text, markers) if markers != text.markers else text
 
     # ------------------------------------------------------------ what a model is no longer sent
 
-    def cut(
+    def clipped(
         self, reader: str, call: str, text: str, *, kind: str = RESULT, markers: Sequence[Marker] | None = None
     ) -> list[Finding]:
-        """Cut: the model is sent `text` instead, because a host, a list, a server or we clipped or cleared it.
+        """Clipped: the model is sent `text` instead, because a host, a list, a server or we clipped or cleared it.
         `markers`: those in it; None: those of the old text that are still there.
 
         The host does this alone. Markers elsewhere that named what is gone are wrong until the host gives us its

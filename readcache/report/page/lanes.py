@@ -214,10 +214,10 @@ class _LaneMaker:
             return None
         if digest_lines(_lines_of(text)[stand.at : stand.at + stand.count]) != stand.digest:
             return None
-        place = stand.at, stand.count
-        if place not in text.bands:
-            text.bands[place] = Band(self._names.next("b"), text, *place)
-        return text.bands[place]
+        key = stand.at, stand.count
+        if key not in text.bands:
+            text.bands[key] = Band(self._names.next("b"), text, *key)
+        return text.bands[key]
 
     def _find_bounces(self, step: Step, bounced: Collection[int]) -> None:
         if len(bounced) == len(self._bounced):

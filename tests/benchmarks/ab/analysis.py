@@ -197,8 +197,8 @@ def _measures(at: int) -> dict[str, Measure]:
     """What is measured of column sums for the arm at that place; the control stands at 0."""
 
     def column(name: str, of: int) -> Callable[[Sequence[float]], float]:
-        place = of * len(COLUMNS) + COLUMNS.index(name)
-        return lambda sums: sums[place]
+        index = of * len(COLUMNS) + COLUMNS.index(name)
+        return lambda sums: sums[index]
 
     def per_solved(of: int) -> Measure:
         money, solved = column("money", of), column("solved", of)

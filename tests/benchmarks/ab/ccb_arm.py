@@ -34,19 +34,19 @@ class ReadcacheArm(ToolArm):  # type: ignore[misc]  # the bench is not there whe
 
     def attach(self) -> ToolAttach:
         """A plugin with the hooks, made anew for each run."""
-        place = Path(tempfile.mkdtemp(prefix="readcache-arm-"))
+        directory = Path(tempfile.mkdtemp(prefix="readcache-arm-"))
         words = ["readcache", "init", "claude-code", "--policy", self.policy]
-        env = {**os.environ, "HOME": str(place / "home")}
+        env = {**os.environ, "HOME": str(directory / "home")}
         subprocess.run(words, env=env, check=True, stdout=subprocess.DEVNULL)
-        hooks = json.loads((place / "home/.claude/settings.json").read_text(encoding="utf-8"))["hooks"]
+        hooks = json.loads((directory / "home/.claude/settings.json").read_text(encoding="utf-8"))["hooks"]
         for name, told in (
             (".claude-plugin/plugin.json", {"name": "readcache", "version": "1.0.0", "description": "a read cache"}),
             ("hooks/hooks.json", {"hooks": hooks}),
         ):
-            file = place / "plugin" / name
+            file = directory / "plugin" / name
             file.parent.mkdir(parents=True)
             file.write_text(json.dumps(told), encoding="utf-8")
-        return ToolAttach(plugin_dir=str(place / "plugin"))
+        return ToolAttach(plugin_dir=str(directory / "plugin"))
 
 
 class ReadcacheMaxArm(ReadcacheArm):

@@ -59,7 +59,7 @@ def _check(world: World, found: Found, message: Message, account: Message, said:
     found.markers += len(omitted)
     findings = world.answered("", reply, full, said=said, batch=batch)
     found.wrong += [f"{call_id}: {finding.fault}" for finding in findings if finding.fault]
-    world.cut("", call_id, sent_text(message, shown))
+    world.clipped("", call_id, sent_text(message, shown))
 
 
 def _segment(given: Message) -> Shown | Omitted:

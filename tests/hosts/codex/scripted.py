@@ -76,7 +76,7 @@ class Model:
                 self.look()
                 continue
             assert isinstance(step, tuple)
-            self.asked, self.inner = [f"call_{number}_{place}" for place in range(len(step))], []
+            self.asked, self.inner = [f"call_{number}_{index}" for index in range(len(step))], []
             next_one = self.steps[number + 1] if number + 1 < len(self.steps) else None
             size = 300_000 if isinstance(next_one, Compact) else 100
             if isinstance(step[0], Delegate):
@@ -151,8 +151,8 @@ class _Responses(ApiHandler):
         details = {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
         self.begin()
         self._event({"type": "response.created", "response": {"id": "r"}})
-        for place, item in enumerate(items):
-            self._event({"type": "response.output_item.done", "output_index": place, "item": item})
+        for index, item in enumerate(items):
+            self._event({"type": "response.output_item.done", "output_index": index, "item": item})
         done = {"id": "r", "output": items, "usage": usage | details}
         self._event({"type": "response.completed", "response": done})
 

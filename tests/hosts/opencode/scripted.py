@@ -74,9 +74,11 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(f"data: {json.dumps(whole)}\n\n".encode())
 
 
-def install(place: Path, program: Sequence[str], *, is_user: bool, mode: str = "on", host: str = "opencode") -> Path:
-    """Writes what `readcache init` does, for the project `place` or the user whose home that is."""
-    where = Where(str(place), str(place), is_user, tuple(program), mode, "default")
+def install(
+    directory: Path, program: Sequence[str], *, is_user: bool, mode: str = "on", host: str = "opencode"
+) -> Path:
+    """Writes what `readcache init` does, for the project `directory` or the user whose home that is."""
+    where = Where(str(directory), str(directory), is_user, tuple(program), mode, "default")
     (change,) = find_host(host).changes(where)
     assert isinstance(change, OwnFile)
     path = Path(change.path)
