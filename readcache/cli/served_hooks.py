@@ -47,12 +47,12 @@ class ServedHooks:
             name, settings = hook_settings(caller.words, caller.environ)
             if letter != b"I" or (settings.store and store_file(settings.store) != self._path):
                 raise UsageError("this server has another store")
-            held = self._sessions(caller.cwd, name, settings)
+            found = self._sessions(caller.cwd, name, settings)
         except UsageError as error:
             client.send(b"B", texts(str(error)))
             return
         self.calls += 1
-        sessions, was_shown = HookSessions(lambda: held), False
+        sessions, was_shown = HookSessions(lambda: found), False
         try:
             text = "" if settings.mode == "off" else _answer(name, data, caller.words, sessions)
             client.send(b"T", text.encode())
@@ -64,9 +64,9 @@ class ServedHooks:
     def close(self) -> None:
         """The server ends."""
         with self._lock:
-            held = list(self._held.values())
+            groups = list(self._held.values())
             self._held.clear()
-        for sessions in held:
+        for sessions in groups:
             sessions.close_all()
 
     def _sessions(self, root: str, host: str, settings: Settings) -> Sessions:

@@ -160,7 +160,8 @@ def find_unfit_name(place: str) -> str | None:
     """Why no shims can be in a directory of that name."""
     if not set(_UNFIT).intersection(place):
         return None
-    return f"{place!r} cannot stand on PATH and in BASH_ENV: choose a directory without ':', newline, '$', '`' and '\\'"
+    todo = "choose a directory without ':', newline, '$', '`' and '\\'"
+    return f"{place!r} cannot stand on PATH and in BASH_ENV: {todo}"
 
 
 def find_closed_to_others(place: str) -> str | None:

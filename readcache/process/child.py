@@ -182,7 +182,7 @@ def _in_foreground() -> bool:
 def collect(pipe: int, child: Forwarding) -> tuple[bytes | None, int]:
     """(what the child printed into `pipe`, its exit status). None instead of the output if it was streamed: it was too
     long, took too long, or another process kept printing after the child's end."""
-    held, is_passed_on = bytearray(), False  # `held`: what is not printed yet
+    held, is_passed_on = bytearray(), False  # the first: what is not printed yet
     status, deadline = None, time.monotonic() + LONGEST_HELD
     try:
         while True:

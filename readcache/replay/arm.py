@@ -56,13 +56,13 @@ class Arm:
         self._tally.counts["wrong"] += len(faults)
         self._tally.wrong += faults
 
-    def trim(self, cut: HistoryCut) -> None:
+    def trim(self, removal: HistoryCut) -> None:
         """The host took calls out."""
-        done = self._session.compacted(keep=cut.kept)
-        self._world.compacted(_READER, cut.kept)
+        done = self._session.compacted(keep=removal.kept)
+        self._world.compacted(_READER, removal.kept)
         self._count_wrong(self._world.mended(_READER, done.rewrites))
-        self._carried.trim(cut.kept)
-        self.show(cut.restored)
+        self._carried.trim(removal.kept)
+        self.show(removal.restored)
 
     def show(self, restored: Sequence[RecordedCall]) -> None:
         """The host showed these by itself."""

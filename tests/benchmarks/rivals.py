@@ -215,11 +215,11 @@ def written(given: object) -> Iterator[str]:
 
 def show(name: str, number: int, lines: Sequence[Line], cut: Cut, finding: Finding, conversation: Conversation) -> None:
     """A cut, to be looked at by hand: its first lines, beside those in one place where all of them stand."""
-    place = "nowhere in one piece" if finding.place is None else "in one piece"
+    found_at = "nowhere in one piece" if finding.place is None else "in one piece"
     print(f"{name}, call {number}: {cut.marker}")
     print(
         f"    {_size(lines, cut.lines)} characters, of which {finding.never} never shown, "
-        f"{finding.otherwise} behind something else; {place}"
+        f"{finding.otherwise} behind something else; {found_at}"
     )
     for at in cut.lines[:12]:
         print(f"    {lines[at].text[:100]!r}")

@@ -15,7 +15,8 @@ from readcache.messages.editing import with_content_text
 
 # deepagents' read_file: "@@ lines 10-39 of 60 | next offset 39 @@", and perhaps notices before.
 _HEADER = re.compile(r"(?:\[[^\n]*\n)*@@ lines (\d+)-(\d+)(?: of (\d+))?([^\n]*)@@\n")
-_CUT = ("truncated", "timed_out", "truncated_by_lines", "truncated_by_bytes", "output_file")  # artifacts of shells
+# Artifacts of shells.
+_CUT = ("truncated", "timed_out", "truncated_by_lines", "truncated_by_bytes", "output_file")
 _ROLES = {"human": "user", "ai": "assistant"}
 _WORDS = ("text", "thinking", "image", "image_url")  # blocks of an answer; its calls stand beside them
 _KEPT = "readcache"  # in `response_metadata`: what the model is never sent

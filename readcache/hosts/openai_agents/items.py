@@ -22,7 +22,7 @@ _LATE = re.compile(r"Tool '.*' timed out after [\d.]+ seconds\.?\Z")
 # What a sandbox's tools put in front of an output.
 _CHUNK = re.compile(
     r"\AChunk ID: \w+\nWall time: [\d.]+ seconds\n(?:Process exited with code (?P<status>-?\d+)\n)?"
-    r"(?P<goes_on>Process running with session ID \d+\n)?(?P<is_cut>Original token count: \d+\n)?Output:\n"
+    r"(?P<goes_on>Process running with session ID \d+\n)?(?P<is_truncated>Original token count: \d+\n)?Output:\n"
 )
 
 
@@ -52,7 +52,7 @@ def with_details(result: ToolResult, message: Message) -> ToolResult:
         return replace(result, is_error=True)
     if chunk := _CHUNK.match(text):
         status = None if chunk["status"] is None else int(chunk["status"])
-        is_whole = not (chunk["goes_on"] or chunk["is_cut"])
+        is_whole = not (chunk["goes_on"] or chunk["is_truncated"])
         return replace(result, complete=is_whole, exit_code=status, frame=Frame(chunk[0].count("\n")))
     if _is_shell_output(item):
         outcome = item["output"][0].get("outcome")

@@ -128,7 +128,8 @@ class _Reader:
     def __init__(self, name: str, settings: AdapterSettings) -> None:
         self.session = settings.new_reader(name, host="openhands", local=True)
         self.stats, self.close, self._told = self.session.stats, self.session.close, settings.told
-        self._stands: dict[str, Any] = {}  # id of an event that was judged -> the event that stands for it, or itself
+        # id of an event that was judged -> the event that stands for it, or itself
+        self._stands: dict[str, Any] = {}
         self._sent: dict[str, dict[str, Any]] = {}  # id of an event -> its message
         self._cwd: str | None = None  # where the next command starts
 

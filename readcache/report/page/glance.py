@@ -72,7 +72,8 @@ def _context(steps: Sequence[Step]) -> Iterator[str]:
     )
     said = "; ".join(text for _, text in figures)
     label = f"Tokens of tool results in view after each of {number(len(steps))} steps: {said}"
-    drawn, x_labels = areas + _cuts(steps, HEIGHT), [(n - 0.5, number(n)) for n in (1, *ticks(len(steps), 8)[1:])]
+    drawn = areas + _cuts(steps, HEIGHT)
+    x_labels = [(n - 0.5, number(n)) for n in (1, *ticks(len(steps), 8)[1:])]
     marks = [(at, brief(-fall)) for at, fall in falls if fall]
     yield from plot(len(steps), scale, label, drawn, marks, ("tokens in view", "step"), x_labels)
 
