@@ -22,8 +22,8 @@ class Split:
     """A conversation in its parts.
 
     `head`: what stands before the first turn, instructions and task. `summaries`: of earlier compactions, oldest first;
-    `restored`: the text of what they put back. `old` is to be summarised, `kept` stays and begins at message `cut` of
-    the list.
+    `restored`: the text of what they put back. `old` is to be summarised, `kept` stays and begins at
+    message `cut` of the list.
     """
 
     head: list[Message]

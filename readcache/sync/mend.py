@@ -16,8 +16,8 @@ MOST_SEARCHED = 20_000_000
 
 
 class Remaining:
-    """What the reader will still see of the view. `stays(call_id)`: may anything of the call remain? `cut`: the texts
-    that lost lines, by call id and origin; None for one that is gone."""
+    """What the reader will still see of the view. `stays(call_id)`: may anything of the call remain? `cut`: the
+    texts that lost lines, by call id and origin; None for one that is gone."""
 
     def __init__(
         self,

@@ -38,8 +38,8 @@ Log = Callable[[], Iterable[Event]]
 @dataclass(frozen=True, slots=True)
 class Synced:
     """What a sync found. `by_call`: call id (the list's own, if it has one) -> the whole new result; if the list has no
-    id, the reply alone. `by_place`: where a text stands in the list -> what is to stand there. `events`: after them the
-    view agrees with the list."""
+    id, the reply alone. `by_place`: where a text stands in the list -> what is to stand there. `events`: after them
+    the view agrees with the list."""
 
     by_call: Mapping[str, str] = field(default_factory=dict)
     by_place: Mapping[TextPlace, str] = field(default_factory=dict)

@@ -2,8 +2,9 @@
 
     python -m tests.hosts.main_conversation NAME [WAY]   # prints one line of JSON: a `Held`
 
-`tests/hosts/NAME/main.py` says how a host holds it: `hold(root, steps, way)` gives a `Held`, and `WAYS` the ways into
-the host, each a word; without it there is one way, "". `tests/hosts/run.py --versions` and `--load` use it.
+`tests/hosts/NAME/main.py` says how a host holds it: `hold(root, steps, way)` gives a `Held`, and
+`WAYS` the ways into the host, each a word; without it there is one way, "". `tests/hosts/run.py --versions` and
+`--load` use it.
 """
 
 from __future__ import annotations

@@ -30,8 +30,8 @@ def compare(
     name: str, versions: Mapping[str, str], hold: Callable[[Path, bool], Run], root: Path, *, most: float = 0.8
 ) -> None:
     """Holds one conversation without readcache and with it, in turn: once, or, where it is to be written, ten times.
-    `hold(place, on)` does so in a directory `place` that it makes. AssertionError where more than `most` of the
-    characters are left, or the file that the conversation edits differs."""
+    `hold(place, on)` does so in a directory `place` that it makes. AssertionError where more than
+    `most` of the characters are left, or the file that the conversation edits differs."""
     runs: dict[bool, list[Run]] = {False: [], True: []}
     for number in range(1 + ROUNDS if IS_KEPT else 1):
         edited = set()

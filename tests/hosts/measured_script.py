@@ -60,8 +60,8 @@ def _as_command(use: Bash | Read | Edit) -> Bash:
 
 
 def measure(name: str, package: str, hold: Callable[[Path, bool], int], root: Path) -> None:
-    """Compares the host without readcache and with it. `hold(root, on)` holds `STEPS` in that project and gives the
-    characters of all tool results in all requests. See `compare`."""
+    """Compares the host without readcache and with it. `hold(root, on)` holds `STEPS` in that project and gives
+    the characters of all tool results in all requests. See `compare`."""
 
     def run(place: Path, on: bool) -> Run:
         make_project(place)
