@@ -118,8 +118,8 @@ class Calls:
                 self._note_settled(before.account, after.account, before.when.call)
         if lost:
             self._remove(len(before.text) - len(after.text))
-        known = {pointer.marker for pointer in before.pointers}
-        is_mended = any(pointer.marker not in known for pointer in after.pointers)
+        known = {pointer.wording for pointer in before.pointers}
+        is_mended = any(pointer.wording not in known for pointer in after.pointers)
         if is_mended and not is_new and self._is_cached and before.when.call < self._at_once:
             self.counts["cache_writes"] += 1  # nothing but our marker changed
         self._is_cached = self._is_cached and before.unconfirmed

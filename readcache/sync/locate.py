@@ -84,7 +84,7 @@ def _segments(event: Delivered | Settled, content: str, tag: str) -> list[tuple[
 
 
 def _is_foreign(event: Delivered | Settled, line: str, tag: str) -> bool:
-    return any(find_possible(line, tag)) and not any(find_span(line, pointer.marker) for pointer in event.pointers)
+    return any(find_possible(line, tag)) and not any(find_span(line, pointer.wording) for pointer in event.pointers)
 
 
 def _alignment(event: Delivered | Settled, part: str) -> tuple[CharSpan, int]:

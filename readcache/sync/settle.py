@@ -185,7 +185,7 @@ def find_markers_left(pointers: Sequence[Pointer], after: list[str], moved: dict
             low = moved[known[between - 1]] + 1 if between else 0
             high = moved[known[between]] if pointer.line >= 0 and between < len(known) else len(after)
             lines = (*range(low, high), *range(len(after)))  # where it should stand first
-            at = next((k for k in lines if k not in taken and find_span(after[k], pointer.marker)), -1)
+            at = next((k for k in lines if k not in taken and find_span(after[k], pointer.wording)), -1)
             taken.add(at)
         places.append(at)
     return places

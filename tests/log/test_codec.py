@@ -51,7 +51,7 @@ def test_a_body_is_the_same_whatever_the_order_of_a_set() -> None:
     [
         ("teleported", {}, None, "unknown event 'teleported'"),
         ("rewound", {"call_id": "c", "by": "whom"}, None, "unknown field 'by' of a Rewound"),
-        ("settled", {"call_id": "c", "pieces": [{"keys": [], "at": 0, "count": 1, "x": 1}]}, "", "'x' of a Piece"),
+        ("settled", {"call_id": "c", "pieces": [{"keys": [], "at": 0, "count": 1, "x": 1}]}, "", "unknown field 'x'"),
         ("delivered", {"call_id": "c", "label": "", "origin": "nowhere"}, "t", "'nowhere' is not a valid Origin"),
         ("delivered", {"call_id": "c", "label": "", "credited": 7}, "t", "bool expected, int found"),
         ("compacted", {"kept": "abc"}, None, "list expected, str found"),

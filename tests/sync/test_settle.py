@@ -46,7 +46,7 @@ def test_whatever_is_shown_the_pieces_name_lines_that_stand_there(before: list[s
 @given(WORDS, WORDS)
 def test_a_marker_that_was_cut_away_points_nowhere(before: list[str], after: list[str]) -> None:
     lines = [*before, "[UNCHANGED x]", *before]
-    event = delivered(lines, Pointer(len(before), "/w/g", 1, 9, ("c0",), marker="[UNCHANGED x]"))
+    event = delivered(lines, Pointer(len(before), "/w/g", 1, 9, ("c0",), wording="[UNCHANGED x]"))
     for shown in (after, [*after, "[UNCHANGED x]"]):
         pointers = settle(event, "".join(line + "\n" for line in shown)).pointers
         assert [pointer.line >= 0 for pointer in pointers] == ["[UNCHANGED x]" in shown]
@@ -55,7 +55,7 @@ def test_a_marker_that_was_cut_away_points_nowhere(before: list[str], after: lis
 
 def test_what_a_cut_leaves_of_a_marker_is_still_that_marker() -> None:
     text = "[UNCHANGED 7f3a: g lines 1-9, same bytes as read 1 call ago; repeat the request to see]"
-    event = delivered(["before", text, "after"], Pointer(1, "/w/g", 1, 9, ("c0",), marker=text))
+    event = delivered(["before", text, "after"], Pointer(1, "/w/g", 1, 9, ("c0",), wording=text))
     shown = f"before\n{text[:30]}\n[cut]\n{text[-30:]}\nafter\n"
     (pointer,) = settle(event, shown).pointers
     assert split_lines(shown)[pointer.line] == text[:30]
@@ -65,12 +65,12 @@ def test_what_a_cut_leaves_of_a_marker_is_still_that_marker() -> None:
 
 
 def test_one_beginning_of_a_marker_is_left_of_the_first_of_several_that_were_cut() -> None:
-    markers = [
+    wordings = [
         f"[UNCHANGED 7f3a: g lines {n}, same bytes as read 1 call ago; repeat the request to see]" for n in "159"
     ]
-    lines = [markers[0], "between", markers[1], "more", markers[2], "after"]
-    pointers = [Pointer(2 * n, "/w/g", n, n, ("c0",), marker=text) for n, text in enumerate(markers)]
-    shown = f"{markers[0]}\nbetween\n{markers[1][:25]}\n[cut]\nafter\n"
+    lines = [wordings[0], "between", wordings[1], "more", wordings[2], "after"]
+    pointers = [Pointer(2 * n, "/w/g", n, n, ("c0",), wording=text) for n, text in enumerate(wordings)]
+    shown = f"{wordings[0]}\nbetween\n{wordings[1][:25]}\n[cut]\nafter\n"
     settled = settle(delivered(lines, *pointers), shown)
     assert [pointer.line for pointer in settled.pointers] == [0, 2, -1]
 
@@ -150,7 +150,7 @@ def test_what_a_host_numbers_and_cuts_is_credited_as_far_as_it_stands_there() ->
 
 def test_a_marker_between_lines_that_the_host_numbered_is_found() -> None:
     text = "[UNCHANGED 7f3a.2: g lines 1-9, above in the read; repeat to see]"
-    event = delivered([text, "ten", "eleven", "twelve"], Pointer(0, "/w/g", 1, 9, ("c0",), marker=text))
+    event = delivered([text, "ten", "eleven", "twelve"], Pointer(0, "/w/g", 1, 9, ("c0",), wording=text))
     event = replace(event, pieces=(Piece(("/w/g",), 1, 3, 10, eof=True),))
     settled = settle(event, "\n".join(numbered([text, "ten", "eleven", "twelve"], 9, "{}\t{}")))
     assert [(piece.at, piece.count, piece.first, piece.sep) for piece in settled.pieces] == [(1, 3, 10, "\t")]
