@@ -42,7 +42,7 @@ class Trust:
     exact: bool = False  # it is lines of the file and nothing else: we read them ourselves
 
 
-def match(claims: Sequence[Claim], lines: Sequence[str], view: View, trust: Trust = Trust()) -> tuple[Piece, ...]:
+def map_output(claims: Sequence[Claim], lines: Sequence[str], view: View, trust: Trust = Trust()) -> tuple[Piece, ...]:
     """The pieces of an output, in order."""
     known = [_with_separator(claim, lines, view) for claim in claims]
     if not lines or not any(isinstance(claim, FileLines) for claim in known):

@@ -29,7 +29,7 @@ from readcache.sync.mend import Remaining, dangling, mend
 from readcache.sync.returned import LoggedMarkers, Made, unescaped
 from readcache.sync.rewrites import Rewrites
 from readcache.sync.search import Search, Standing
-from readcache.sync.settle import answer_shown, settle
+from readcache.sync.settle import amend, answer_shown
 from readcache.sync.texts import MessageText, MessageTexts
 
 Log = Callable[[], Iterable[Event]]
@@ -294,7 +294,7 @@ class Reconciler:
         text.claim(delivery, (0, 0))
         event, content = delivery.event, text.content
         proven = answer_shown(event, content) if event.unconfirmed else None
-        return proven or settle(event, content if _shares_lines(event, content, tag) else "")
+        return proven or amend(event, content if _shares_lines(event, content, tag) else "")
 
     def _leave(self, delivery: Delivery) -> None:
         place = self._places.pop(delivery, None)
