@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from readcache.log.store.codec import kind_of
 from readcache.model.events import (
     Account,
     Compacted,
@@ -108,7 +107,9 @@ def _word(step: Step) -> str:
         if isinstance(event, Wrote):
             return "wrote" if event.keys else "may have written"
     first = step.events[0]
-    return _NO_RESULT[first.origin] if isinstance(first, Delivered) else kind_of(first)
+    if isinstance(first, Settled):
+        return "settled"
+    return _NO_RESULT[first.origin] if isinstance(first, Delivered) else type(first).__name__.lower()
 
 
 def _label(step: Step) -> str:
