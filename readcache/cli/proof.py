@@ -36,7 +36,7 @@ def markers_in(store: Store, session: str, agent: str, host: str) -> set[str]:
     """Those of the replies that this host was given."""
     events = [record.event for record in store.records(session, agent)]
     replies = [e for e in events if isinstance(e, Delivered) and e.account and e.account.host == host]
-    return {pointer.marker for reply in replies for pointer in reply.pointers if pointer.marker}
+    return {pointer.wording for reply in replies for pointer in reply.pointers if pointer.wording}
 
 
 def _has_one(path: str, markers: Collection[str]) -> bool:

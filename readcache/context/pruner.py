@@ -319,7 +319,8 @@ def prune(
         out = prune_messages(normal, strategies, rules)
         return messages if out is normal else raw_messages(out)
     while (out := prune_known(normal, session, strategies, rules)) is not normal:
-        normal = mend_list(session, out)  # after which it may know more of the list, and fewer markers name its results
+        # After this it may know more of the list, and fewer markers name its results.
+        normal = mend_list(session, out)
         messages = raw_messages(normal)
     return messages
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from readcache.context.links import Links, PlainResult
 from readcache.context.notes import has_note
 from readcache.judging.marker import find_markers
-from readcache.judging.match import match
+from readcache.judging.match import map_output
 from readcache.messages.messages import Kind, Message, Part
 from readcache.messages.structure import answered
 from readcache.messages.tools import COMMANDS, ToolUse, lines_read, tool_use
@@ -122,7 +122,7 @@ def pieces_of(tool_call: ToolCall, tag: str = "") -> tuple[Piece, ...]:
     lines = split_lines(text)
     command = tool_call.use.command
     claims = _claims(tool_call, lines) if command is None else read_command(command, tool_call.cwd).claims
-    return match(claims, lines, View())
+    return map_output(claims, lines, View())
 
 
 def overwritten(tool_call: ToolCall) -> frozenset[str]:

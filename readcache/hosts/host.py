@@ -94,13 +94,15 @@ class Host(NamedTuple):
     hook: Callable[[Mapping[str, Any], Sessions], Mapping[str, Any] | None] | None = None
     # Why nothing can be omitted here, though the host's mode is "on"; None: it can.
     only_advises: Callable[[Where], str | None] = lambda _: None
-    in_force: Callable[[Where], str] | None = None  # what `doctor` says; raises ReadcacheError with what is wrong
+    # What `doctor` says; raises ReadcacheError with what is wrong.
+    in_force: Callable[[Where], str] | None = None
     # Events of a made-up conversation, the last of which `hook` answers; what they need is written into the directory.
     trial: Callable[[str], Sequence[Mapping[str, Any]]] = lambda _: ()
     # Files in which an earlier version put something, and this one does not.
     former_files: Callable[[Where], Sequence[str]] = lambda _: ()
     keeps: bool = True  # what it showed stays in the user's store
-    todo: Callable[[Where], str] = lambda _: "start it anew"  # what is left to the user once the settings are written
+    # What is left to the user once the settings are written.
+    todo: Callable[[Where], str] = lambda _: "start it anew"
     # Why the host is not switched on in the best way that there is for it, which `init` prints; "" if it is.
     second_best: Callable[[Where], str] = lambda _: ""
     scripted: Callable[[], Scripted] | None = None  # how it is run with a model that is a script

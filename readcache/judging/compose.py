@@ -33,10 +33,10 @@ def compose(view: View, call: Call, judgement: Judgement, rules: Rules) -> tuple
     policy = rules.policy
     found = _worth(call, judgement, make_cuts(view, call, judgement, rules.tag, policy.max_markers + SPARE), policy)
     worth, would_save = _worth_a_turn(view, call, judgement, found, policy)
-    whole = len(worth) == 1 and (worth[0].low, worth[0].high) == (0, len(judgement.lines))
+    everything = len(worth) == 1 and (worth[0].low, worth[0].high) == (0, len(judgement.lines))
     if found and not worth:
         judgement = replace(judgement, outcome=Outcome.FULL, reason=Reason.NOT_WORTH)
-    elif (judgement.whole or judgement.omissions) and (not worth or (not policy.partial and not whole)):
+    elif (judgement.whole or judgement.omissions) and (not worth or (not policy.partial and not everything)):
         judgement, worth, would_save = replace(judgement, outcome=Outcome.FULL, reason=Reason.NO_GAIN), [], 0
     elif judgement.outcome is Outcome.UNCHANGED and sum(c.high - c.low for c in worth) < len(judgement.lines):
         judgement = replace(judgement, outcome=Outcome.PARTIAL)

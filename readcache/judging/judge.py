@@ -15,7 +15,7 @@ from readcache.judging import marker
 from readcache.judging.cover import Coverage, Run, cover
 from readcache.judging.insistence import insists
 from readcache.judging.line_index import LineIndex
-from readcache.judging.match import Trust, match
+from readcache.judging.match import Trust, map_output
 from readcache.judging.omissions import Omission, make_omissions
 from readcache.judging.protect import concerns_protected, shows_secrets
 from readcache.judging.search import find_visible
@@ -61,7 +61,7 @@ def decide(view: View, call: Call, rules: Rules, index: LineIndex) -> Judgement:
     lines = text.split_lines(call.output)
     failed, wrote = call.exit_code not in (0, None), bool(call.reading.writes)
     trust = Trust(call.complete, failed=failed, wrote=wrote, uncut=call.uncut, exact=call.exact)
-    pieces = match(call.reading.claims, lines, view, trust)
+    pieces = map_output(call.reading.claims, lines, view, trust)
     shown = (key for piece in pieces for key in piece.keys)
     if any(matches(key, policy.protected) for key in shown):
         return Judgement(number, Outcome.FULL, Reason.PROTECTED, lines)

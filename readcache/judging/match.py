@@ -42,7 +42,7 @@ class Trust:
     exact: bool = False  # it is lines of the file and nothing else: we read them ourselves
 
 
-def match(claims: Sequence[Claim], lines: Sequence[str], view: View, trust: Trust = Trust()) -> tuple[Piece, ...]:
+def map_output(claims: Sequence[Claim], lines: Sequence[str], view: View, trust: Trust = Trust()) -> tuple[Piece, ...]:
     """The pieces of an output, in order."""
     known = [_with_separator(claim, lines, view) for claim in claims]
     if not lines or not any(isinstance(claim, FileLines) for claim in known):
@@ -99,8 +99,10 @@ class _Layout:
         if claim.sep is not None:
             pieces = self._numbered(claim, 0, count, alone=True)
             if self.trust.failed and pieces:
-                pieces = _without_last(pieces)  # without a newline behind it, words of what failed would be in it
-            in_one_piece = len(pieces) == 1 and pieces[0].count == count  # only its last line can say something else
+                # Without a newline behind it, words of what failed would be in it.
+                pieces = _without_last(pieces)
+            # If they are one, only its last line can say something else.
+            in_one_piece = len(pieces) == 1 and pieces[0].count == count
             self.cuts = self._find_cuts(count - 1 if in_one_piece else 0)
             return _whole_lines(pieces, self._beside_cuts())
         if self.trust.exact:

@@ -45,9 +45,9 @@ def _read_keys(claims: Iterable[Claim], written: str) -> list[str]:
 
 def wrote_event(call: Call, number: int, writes: Iterable[Write], policy: Policy) -> Wrote:
     """The event of these writes of call `number`."""
-    sure = dict.fromkeys(write.key for write in writes if write.sure)
+    certain = dict.fromkeys(write.key for write in writes if write.sure)
     perhaps = dict.fromkeys(write.key for write in writes if not write.sure)
-    return Wrote(call.call_id, tuple(sure), kept_label(call, policy), number, tuple(perhaps))
+    return Wrote(call.call_id, tuple(certain), kept_label(call, policy), number, tuple(perhaps))
 
 
 def events_before(view: View, call: Call, policy: Policy) -> list[Event]:

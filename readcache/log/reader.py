@@ -37,7 +37,7 @@ from readcache.model.view import View
 from readcache.model.withheld import confirmed, mark_unconfirmed, withhold
 from readcache.shell.never import is_answer
 from readcache.sync import resume
-from readcache.sync.settle import clip_delivery, kept_of_body, settle, settle_answer
+from readcache.sync.settle import amend, clip_delivery, kept_of_body, settle_answer
 
 if TYPE_CHECKING:
     from readcache.restore.plan import Compaction, RestorePlan
@@ -304,7 +304,7 @@ class Reader:
             shown = [d.event for d in view.of_call(call_id) if d.event.origin is not Origin.COMMAND]
             # A text that can never be a source is not kept.
             changed = [event for event in shown if event.text != text and event.credited]
-            return [replace(settle(event, text), erases=True) for event in changed]
+            return [replace(amend(event, text), erases=True) for event in changed]
 
         self._check_call(call_id, "nothing was settled")
         self.tell(call_id, events)

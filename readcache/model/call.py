@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -89,9 +89,8 @@ def other_read_call(
     """The same as another tool printed it. `numbered`: with numbers in front, whose form is found out from the output;
     a text is what the tool writes after them. `failed`: it printed why it could not read."""
     sep, likely = ANY_SEPARATOR if numbered else None, numbered if isinstance(numbered, str) else ""
-    if failed:
-        known |= {"exit_code": 1, "trouble": Reason.UNREADABLE}
-    return read_call(call_id, key, output, start, end, sep=sep, likely=likely, **known)
+    call = read_call(call_id, key, output, start, end, sep=sep, likely=likely, **known)
+    return replace(call, exit_code=1, trouble=Reason.UNREADABLE) if failed else call
 
 
 def tool_call(

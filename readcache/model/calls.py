@@ -28,8 +28,9 @@ class Calls:
         self.counts: Counter[str] = Counter()  # what `Session.stats` shows
         self.bounces = Bounces()
         self._lost = LostLines()
-        self.bounced: dict[int, int] = {}  # number of a call that left something out -> tokens that it saved no more
-        self._saved: dict[int, int] = {}  # the same -> tokens that count as saved
+        # Number of a call that left something out -> tokens that it saved no more.
+        self.bounced: dict[int, int] = {}
+        self._saved: dict[int, int] = {}  # number of such a call -> tokens that count as saved
         self._at_once, self._batch = 0, ""  # the first of the calls that were made at once with the newest, their batch
         self._newest: dict[str, int] = {}  # label -> number of the newest call that has it
         self._under_way = ""  # the id of the newest call
@@ -118,8 +119,8 @@ class Calls:
                 self._note_settled(before.account, after.account, before.when.call)
         if lost:
             self._remove(len(before.text) - len(after.text))
-        known = {pointer.marker for pointer in before.pointers}
-        is_mended = any(pointer.marker not in known for pointer in after.pointers)
+        known = {pointer.wording for pointer in before.pointers}
+        is_mended = any(pointer.wording not in known for pointer in after.pointers)
         if is_mended and not is_new and self._is_cached and before.when.call < self._at_once:
             self.counts["cache_writes"] += 1  # nothing but our marker changed
         self._is_cached = self._is_cached and before.unconfirmed

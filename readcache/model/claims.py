@@ -62,7 +62,8 @@ class Authored:
     key: str
     text: str
     first: int  # the line number of its first line in the file; 0 when unknown (appended)
-    ran: bool = field(default=True, compare=False)  # it was tried for sure, and complains in the output when it fails
+    # It was certainly tried, and complains in the output when it fails.
+    ran: bool = field(default=True, compare=False)
     told_by_status: bool = field(default=True, compare=False)  # the whole command's status is 0 only if it succeeded
 
 

@@ -62,7 +62,7 @@ class Pointer:
     end: int
     sources: tuple[str, ...]
     numbered: bool = False  # the lines it stands for have numbers in front
-    marker: str = ""  # its text, to know it by wherever a harness shows it
+    wording: str = ""  # its text, to know it by wherever a harness shows it
     stands: tuple[Stand, ...] = ()  # in order: together all the lines that it stands for
     lines: str = ""  # these lines, where not all of them stand there just as they were printed here
 

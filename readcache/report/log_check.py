@@ -134,7 +134,7 @@ class LogCheck:
             places.append(NamedPlace(stand.call_id, stand.origin.value, at, stand.count))
             found += lines
         lines = pointer.lines.split("\n") if pointer.lines else found
-        return Marker(pointer.line, pointer.marker, tuple(lines), tuple(places), pointer.path, pointer.start), ""
+        return Marker(pointer.line, pointer.wording, tuple(lines), tuple(places), pointer.path, pointer.start), ""
 
     def _lines_of(self, stand: Stand) -> tuple[list[str] | None, int]:
         """The lines by their digest, and where they are; -1 in a text that was erased."""

@@ -32,6 +32,7 @@ from readcache import (
 from readcache.context.clearing import mend_and_clear
 from readcache.context.pruner import prune
 from readcache.context.steps import compact_with, compaction_request
+from readcache.log.store.codec import kind_of, stored_name
 from readcache.process import failures
 from readcache.serve.fields import (
     COUNT_OR_IDS,
@@ -184,7 +185,7 @@ def as_json(value: object) -> Any:
     if isinstance(value, enum.Enum):
         return value.value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: as_json(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return {stored_name(field.name): as_json(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, Mapping):
         return {str(name): as_json(inner) for name, inner in value.items()}
     if isinstance(value, (set, frozenset)):
@@ -246,7 +247,9 @@ def _events(session: Session, after: int = 0) -> object:
     records = [record for record in session.events() if record.seq > after]
     found = []
     for record in records[:MOST_EVENTS]:
-        found.append({**as_json(record), "event": {"kind": type(record.event).__name__, **as_json(record.event)}})
+        found.append(
+            {**as_json(record), "event": {"kind": kind_of(record.event).capitalize(), **as_json(record.event)}}
+        )
     return {"events": found, "more": len(records) > MOST_EVENTS}
 
 

@@ -137,8 +137,8 @@ class Session(Conversation):
         started = self.reader.calls_so_far(began)
         with self._own_call():
             ran = run_bash(command, cwd=where, env=env, timeout=timeout, stop=stop)
-        known |= {"trouble": ran.trouble, "started": started, "local": True, "uncut": True}
-        return self._answer_command(command, ran.output, exit_code=ran.exit_code, cwd=where, **known)
+        known |= {"exit_code": ran.exit_code, "started": started, "local": True, "uncut": True}
+        return self._answer_command(command, ran.output, cwd=where, trouble=ran.trouble, **known)
 
     def observe(
         self,

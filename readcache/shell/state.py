@@ -60,7 +60,7 @@ class ShellState:
         self.cwd, self.variables, self.traced = cwd, variables, traced
 
     @contextmanager
-    def perhaps(self) -> Iterator[None]:
+    def uncertain(self) -> Iterator[None]:
         """What is walked inside may not run: afterwards only what it left alone is known."""
         cwd, variables, sure = self.cwd, dict(self.variables), self.sure
         self.sure = False

@@ -131,7 +131,7 @@ class _Walk(ShellState):
         loud = True  # what ran before would have complained if it had kept the next from running
         for op, item in chain:
             if op == "||":
-                with self.perhaps():
+                with self.uncertain():
                     self.run(item, stdin)
             else:
                 with self.doubting(ran=loud, told=told):
@@ -150,7 +150,7 @@ class _Walk(ShellState):
                     self.run(node.body, stdin)
             return
         claims: Claims = ANYTHING if len(words) > _MOST_TURNS else ()
-        with self.perhaps():
+        with self.uncertain():
             for word in words[:_MOST_TURNS] or [Arg(None, None)]:  # a glob stands for one turn with the pattern
                 self.assign(node.name, word.text)
                 claims += self.capture(node.body, stdin).claims
@@ -165,7 +165,7 @@ class _Walk(ShellState):
         self.count(len(node.source) // _CHARS_OF_A_STEP)
         if _MOVES.search(node.source):
             self.cwd = None
-        with self.perhaps():
+        with self.uncertain():
             for command in simple_commands(node.source):
                 self.capture(command, Stream())
 

@@ -42,8 +42,8 @@ class _Reader:
     """Reads one word. `pos` is how far it has come; `parts` what it has found."""
 
     __slots__ = (
-        "begin", "literal", "open_brace", "parts", "pos", "quoted", "skip_commands", "source", "start", "value",
-        "whole",
+        "begin", "has_braces", "literal", "open_brace", "parts", "pos", "quoted", "skip_commands", "source", "start",
+        "value",
     )  # fmt: skip
 
     def __init__(self, source: str, start: int, pos: int, skip_commands: SkipCommands) -> None:
@@ -57,13 +57,13 @@ class _Reader:
         self.quoted = False
         self.open_brace = -1  # where the first unquoted `{` is
         self.value = -1  # where what is assigned begins, once it was looked for
-        self.whole = False  # a brace expansion: several words, so that nothing is known
+        self.has_braces = False  # a brace expansion: several words, so that nothing is known
 
     def word(self) -> Word:
         while self.step():
             pass
         text = self.source[self.begin : self.pos]
-        if self.whole:
+        if self.has_braces:
             return Word((Unknown(text),), text)
         self.flush()
         full = [part for part in self.parts if not isinstance(part, WordText) or part.text]
@@ -200,7 +200,7 @@ class _Reader:
         if char == "{" and self.open_brace < 0 and self.begin == self.start:
             self.open_brace = self.pos
         elif char == "}" and self.open_brace >= 0:
-            self.whole = self.whole or _BRACES.search(self.source, self.open_brace, self.pos) is not None
+            self.has_braces = self.has_braces or _BRACES.search(self.source, self.open_brace, self.pos) is not None
 
 
 def _find(source: str, what: str, pos: int) -> int:

@@ -10,7 +10,7 @@ from itertools import groupby
 from readcache.judging.marker import find_possible, find_span, may_hold, name_in
 from readcache.model.events import Delivered, Origin, Settled
 from readcache.model.text import split_lines
-from readcache.sync.settle import align, find_markers_left, settle
+from readcache.sync.settle import align, amend, find_markers_left
 
 CharSpan = tuple[int, int]  # characters start to end - 1 of a text
 TAKEN = "\0"  # stands for characters that belong to another delivery
@@ -60,7 +60,7 @@ def cut_out(event: Delivered, content: str, tag: str) -> tuple[Settled, CharSpan
     """The rest of a delivery, and its place: from the first remaining line to the last. What is another delivery's does
     not stand between."""
     start, end = stretch_left(event, content, tag)
-    return settle(event, content[start:end] + "\n" if end > start else ""), (start, end)
+    return amend(event, content[start:end] + "\n" if end > start else ""), (start, end)
 
 
 def stretch_left(event: Delivered | Settled, content: str, tag: str) -> CharSpan:
@@ -84,7 +84,7 @@ def _segments(event: Delivered | Settled, content: str, tag: str) -> list[tuple[
 
 
 def _is_foreign(event: Delivered | Settled, line: str, tag: str) -> bool:
-    return any(find_possible(line, tag)) and not any(find_span(line, pointer.marker) for pointer in event.pointers)
+    return any(find_possible(line, tag)) and not any(find_span(line, pointer.wording) for pointer in event.pointers)
 
 
 def _alignment(event: Delivered | Settled, part: str) -> tuple[CharSpan, int]:

@@ -49,7 +49,7 @@ class Remaining:
 
     def _holds_at(self, source: str, pointer: Pointer, call: int) -> bool:
         stands = [stand for stand in pointer.stands if stand.call_id == source]
-        names_places = marker.PLACES in pointer.marker
+        names_places = marker.PLACES in pointer.wording
         return (
             bool(stands) and self._stays(source) and all(self._holds_lines(each, call, names_places) for each in stands)
         )
@@ -120,13 +120,13 @@ def mend(view: View, event: Delivered, lost: Sequence[Pointer], restored: Delive
             continue
         stand = _stand_in(view, pointer, restored) if restored is not None else None
         if restored is not None and stand is not None:
-            text = marker.write_moved(pointer.marker, what_of(pointer), restored.label)
-            pointers.append(replace(pointer, sources=(restored.call_id,), marker=text, stands=(stand,)))
+            text = marker.write_moved(pointer.wording, what_of(pointer), restored.label)
+            pointers.append(replace(pointer, sources=(restored.call_id,), wording=text, stands=(stand,)))
         else:
-            text = marker.write_gone(pointer.marker, what_of(pointer))
-            pointers.append(replace(pointer, sources=(), marker=text, stands=()))
+            text = marker.write_gone(pointer.wording, what_of(pointer))
+            pointers.append(replace(pointer, sources=(), wording=text, stands=()))
         line = lines[pointer.line]
-        start, end = marker.find_span(line, pointer.marker) or (0, len(line))
+        start, end = marker.find_span(line, pointer.wording) or (0, len(line))
         lines[pointer.line] = line[:start] + text + line[end:]
     known = event.call_id, "\n".join(lines), event.pieces, tuple(pointers)
     return Settled(*known, lost=False, head=event.head, tail=event.tail)

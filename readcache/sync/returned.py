@@ -85,7 +85,7 @@ class LoggedMarkers:
         new = [each.lines for each in known if each.event.call_id not in held]
         if new and new[0] is not None and all(lines == new[0] for lines in new):
             return "\n".join(new[0])
-        return marker.write_gone(known[-1].pointer.marker, what_of(known[-1].pointer))
+        return marker.write_gone(known[-1].pointer.wording, what_of(known[-1].pointer))
 
     def _read(self, log: Iterable[Event], tag: str) -> None:
         texts: dict[tuple[str, Origin], str] = {}
@@ -94,14 +94,14 @@ class LoggedMarkers:
                 continue
             texts[event.call_id, event.origin] = event.text
             if marker.may_hold(event.text, tag):
-                own = {pointer.marker for pointer in event.pointers}
+                own = {pointer.wording for pointer in event.pointers}
                 for line in set(split_lines(event.text)) - own:
                     inside = {unescaped(line[slice(*span)]) for span in marker.find_possible(line, tag)}
                     self._content |= {line} | inside - own
             for pointer in event.pointers:
                 if pointer.sources and pointer.line >= 0:
                     there = tuple(texts.get((stand.call_id, stand.origin)) for stand in pointer.stands)
-                    by_call = self._made.setdefault(pointer.marker, {})
+                    by_call = self._made.setdefault(pointer.wording, {})
                     known = by_call.pop(event.call_id, None)
                     if known is None or isinstance(event, Delivered):
                         known = Made(event, pointer, there)

@@ -80,7 +80,7 @@ def _marker_changes(place: Standing, event: Delivered, reply: str) -> Iterator[t
     for k, line in enumerate(shown):
         if k in marked:
             was = event.text.split("\n")[k]
-            low, high = find_span(was, marked[k].marker) or (0, len(was))
+            low, high = find_span(was, marked[k].wording) or (0, len(was))
             front, back = was[:low], was[high:]
             is_around = line.startswith(front) and line.endswith(back) and len(line) >= len(front) + len(back)
             if is_around and line != lines[k]:

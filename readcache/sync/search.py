@@ -250,7 +250,7 @@ def _by_all_lines(groups: Sequence[_Group]) -> dict[str, list[_Group]]:
     for group in reversed(groups):
         event = group.event
         own = {line for line in split_lines(event.text) if not is_blank(line)}
-        for line in own.union(pointer.marker for pointer in event.pointers if pointer.line >= 0):
+        for line in own.union(pointer.wording for pointer in event.pointers if pointer.line >= 0):
             known = out.setdefault(line, [])
             if len(known) < 2 * MOST_SHARING:
                 known.append(group)
@@ -260,7 +260,7 @@ def _by_all_lines(groups: Sequence[_Group]) -> dict[str, list[_Group]]:
 def _is_left(event: Delivered, content: str, tag: str) -> bool:
     """True if enough of a delivery is left to identify it. One marker is enough; a restored section is identified by
     its heading."""
-    has_marker = any(pointer.line >= 0 and pointer.marker in content for pointer in event.pointers)
+    has_marker = any(pointer.line >= 0 and pointer.wording in content for pointer in event.pointers)
     if not has_marker and longest_run(event, content) < SHORTEST_LEFT:
         return False
     heading = split_lines(event.text)[0]

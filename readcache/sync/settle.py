@@ -25,7 +25,7 @@ MOST_ALIGNED = 5_000
 def settle_answer(event: Delivered, text: str, reason: Reason | None = None) -> Settled:
     """Return the event that says that the host showed `text` for an unconfirmed reply. `reason`: why that is the whole
     output, if it is."""
-    return replace(answer_shown(event, text) or settle(event, text), reason=reason)
+    return replace(answer_shown(event, text) or amend(event, text), reason=reason)
 
 
 def answer_shown(event: Delivered, text: str) -> Settled | None:
@@ -51,7 +51,7 @@ def _within(pieces: Iterable[Piece], count: int) -> tuple[Piece, ...]:
     )
 
 
-def settle(event: Delivered, text: str) -> Settled:
+def amend(event: Delivered, text: str) -> Settled:
     """The event that says `text` is what the reader finally sees of `event`; a host may have numbered its lines. What
     is certainly a secret is not kept, whoever put it there."""
     text = without_secrets(text)
@@ -114,7 +114,7 @@ def clip_delivery(event: Delivered, kept: Sequence[str]) -> Delivered:
     """The delivery as a harness shows it that keeps only these stretches of its text."""
     if kept == (event.text,):
         return event
-    settled = settle(event, f"\n{ELISION}\n".join(kept))
+    settled = amend(event, f"\n{ELISION}\n".join(kept))
     return replace(event, text=settled.text, pieces=settled.pieces, pointers=settled.pointers)
 
 
@@ -185,7 +185,7 @@ def find_markers_left(pointers: Sequence[Pointer], after: list[str], moved: dict
             low = moved[known[between - 1]] + 1 if between else 0
             high = moved[known[between]] if pointer.line >= 0 and between < len(known) else len(after)
             lines = (*range(low, high), *range(len(after)))  # where it should stand first
-            at = next((k for k in lines if k not in taken and find_span(after[k], pointer.marker)), -1)
+            at = next((k for k in lines if k not in taken and find_span(after[k], pointer.wording)), -1)
             taken.add(at)
         places.append(at)
     return places

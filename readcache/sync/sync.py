@@ -29,7 +29,7 @@ from readcache.sync.mend import Remaining, dangling, mend
 from readcache.sync.returned import LoggedMarkers, Made, unescaped
 from readcache.sync.rewrites import Rewrites
 from readcache.sync.search import Search, Standing
-from readcache.sync.settle import answer_shown, settle
+from readcache.sync.settle import amend, answer_shown
 from readcache.sync.texts import MessageText, MessageTexts
 
 Log = Callable[[], Iterable[Event]]
@@ -208,13 +208,13 @@ class Reconciler:
                 return None  # old turns as one text
         return self._logged.instead(own, self._held)
 
-    def _promises(self, view: View, settled: Mapping[Delivery, Settled], call_id: str, marker: str) -> bool:
+    def _promises(self, view: View, settled: Mapping[Delivery, Settled], call_id: str, wording: str) -> bool:
         """True if a reply to this call that stays has the marker, and its source."""
         known = self._places if call_id in view.waiting else view.of_call(call_id)
         staying = [d for d in known if d in self._places and d.event.call_id == call_id]
         shown = [with_settled(d.event, settled[d]) if d in settled else d.event for d in staying]
         pointers = [pointer for event in shown for pointer in event.pointers]
-        return any(pointer.sources and pointer.line >= 0 and pointer.marker == marker for pointer in pointers)
+        return any(pointer.sources and pointer.line >= 0 and pointer.wording == wording for pointer in pointers)
 
     def _find(self, visible: Sequence[Delivery], reused: Container[str], tag: str) -> dict[Delivery, Settled]:
         """Looks for each delivery that is not known to stand where it stood. What has no place after that is gone; what
@@ -294,7 +294,7 @@ class Reconciler:
         text.claim(delivery, (0, 0))
         event, content = delivery.event, text.content
         proven = answer_shown(event, content) if event.unconfirmed else None
-        return proven or settle(event, content if _shares_lines(event, content, tag) else "")
+        return proven or amend(event, content if _shares_lines(event, content, tag) else "")
 
     def _leave(self, delivery: Delivery) -> None:
         place = self._places.pop(delivery, None)
@@ -332,7 +332,7 @@ def _with_unconfirmed(view: View) -> list[Delivery]:
 def _is_cut_through(event: Delivered, pointers: Iterable[Pointer]) -> bool:
     """True if only the beginning of one of these markers is left: the lines cannot be put back in its place."""
     lines = event.text.split("\n")
-    return any(pointer.line >= 0 and pointer.marker not in lines[pointer.line] for pointer in pointers)
+    return any(pointer.line >= 0 and pointer.wording not in lines[pointer.line] for pointer in pointers)
 
 
 def _is_nowhere_named(event: Delivered) -> bool:

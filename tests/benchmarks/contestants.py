@@ -256,7 +256,7 @@ def account(reply: Reply, logged: Delivered) -> Answer:
         else:
             pointer = next(pointers)
             taken = range(at, at + segment.end - segment.start + 1)
-            cuts.append(Cut(taken, pointer.marker, tuple(_told(pointer, at))))
+            cuts.append(Cut(taken, pointer.wording, tuple(_told(pointer, at))))
             at = taken.stop
             assert cuts[-1].told[-1].stop == at, "the stands are not all of the omission"
     assert at == len(split_lines(reply.full_text)), "the segments are not all of the output"
@@ -266,7 +266,7 @@ def account(reply: Reply, logged: Delivered) -> Answer:
 def _told(pointer: Pointer, at: int) -> Iterator[range]:
     """The stretches of the lines from `at` on. Where they have numbers, or the marker names those in the file, it says
     of each line where it stands; elsewhere it says which of this output's lines stand in which source."""
-    by_number = pointer.numbered or " of this output" not in pointer.marker
+    by_number = pointer.numbered or " of this output" not in pointer.wording
     for _, stands in groupby(pointer.stands, lambda stand: stand if by_number else (stand.call_id, stand.origin)):
         stop = at + sum(stand.count for stand in stands)
         yield range(at, stop)

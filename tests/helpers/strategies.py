@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from readcache.model.events import Compacted, Delivered, Event, Forgot, Moment, Piece, Rewound, Wrote
-from readcache.sync.settle import settle
+from readcache.sync.settle import amend
 
 AWKWARD_TEXTS = ("", "\n", "\0", "a\0b\n", "a\r\nb\r\n", "\r", "\ud83d\ude00", "\udcff", "😀\n", "\u2028é\x85", "a\nb")
 
@@ -72,7 +72,7 @@ def histories(draw: st.DrawFn) -> list[Event]:
             key = draw(st.sampled_from((*KEYS, "/w/d", "/w", "*", "/w/[ab]")))
             events_.append(Wrote(f"w{call}" if kind == "w" else "", (key,), "sed -i", call))
         elif kind == "s" and name in texts:
-            events_.append(settle(texts[name], draw(st.sampled_from(("", "cut", texts[name].text[:40])))))
+            events_.append(amend(texts[name], draw(st.sampled_from(("", "cut", texts[name].text[:40])))))
         elif kind == "c":
             events_.append(Compacted(draw(st.frozensets(st.sampled_from(CALLS)))))
         elif kind == "g":

@@ -41,7 +41,7 @@ def broken_law(
             if account.reason is Reason.UNCONFIRMED and event.call_id in received and event.call_id not in last:
                 faults.append(f"{event.call_id} is unconfirmed, and the host told more after it")
             continue
-        missing = [pointer.marker for pointer in event.pointers if pointer.marker not in text]
+        missing = [pointer.wording for pointer in event.pointers if pointer.wording not in text]
         if missing:
             faults.append(f"{event.call_id} is counted with a marker that no model received: {missing[0]}")
         saved = account.output_chars - shown_chars(event)

@@ -195,6 +195,10 @@ def test_events_come_in_parts() -> None:
     assert [(each["seq"], each["event"]["kind"]) for each in got["events"]] == [(1, "Delivered"), (2, "Delivered")]
     assert not got["more"]
     assert [each["event"]["call_id"] for each in client.ask("events", after=1)["events"]] == ["two"]
+    client.ask("settle", call_id="two", text="cut")
+    (last,) = client.ask("events", after=2)["events"]
+    assert last["event"]["kind"].lower() == "settled"
+    assert {"pieces", "pointers"} <= last["event"].keys()
 
 
 def test_markers_are_found_in_a_text() -> None:

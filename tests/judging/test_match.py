@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readcache.judging.match import Trust, match
+from readcache.judging.match import Trust, map_output
 from readcache.model.claims import Anything, Claim, FileLines, Literal
 from readcache.model.events import Delivered, Moment, Piece
 from readcache.model.text import split_number
@@ -39,75 +39,78 @@ def knowing(*files: tuple[str, list[str]]) -> View:
 
 
 def test_a_whole_file_is_all_of_the_output() -> None:
-    assert places(match([FileLines((F,))], LINES, View())) == [(F, 0, 30, 1)]
+    assert places(map_output([FileLines((F,))], LINES, View())) == [(F, 0, 30, 1)]
 
 
 def test_a_range_begins_at_its_number() -> None:
-    assert places(match([FileLines((F,), (11, 20))], LINES[10:20], View())) == [(F, 0, 10, 11)]
+    assert places(map_output([FileLines((F,), (11, 20))], LINES[10:20], View())) == [(F, 0, 10, 11)]
 
 
 def test_an_output_shorter_than_the_range_ends_with_the_file() -> None:
-    (piece,) = match([FileLines((F,), (21, 90))], LINES[20:], View())
+    (piece,) = map_output([FileLines((F,), (21, 90))], LINES[20:], View())
     assert (piece.first, piece.count, piece.eof) == (21, 10, True)
 
 
 def test_more_lines_than_asked_for_have_no_certain_place() -> None:
-    pieces = match([FileLines((F,), (1, 3))], LINES[:5], View())
+    pieces = map_output([FileLines((F,), (1, 3))], LINES[:5], View())
     assert all(piece.first == 0 for piece in pieces)
 
 
 def test_numbers_in_the_output_decide() -> None:
     output = ["a header", *numbered(5, 9), "", *numbered(20, 22)]
-    pieces = match([FileLines((F,), None, "\t")], output, View())
+    pieces = map_output([FileLines((F,), None, "\t")], output, View())
     assert places(pieces) == [(F, 1, 5, 5), (F, 7, 3, 20)]
 
 
 def test_numbers_outside_the_range_are_not_the_files() -> None:
-    assert match([FileLines((F,), (1, 10), "\t")], numbered(50, 60), View()) == ()
+    assert map_output([FileLines((F,), (1, 10), "\t")], numbered(50, 60), View()) == ()
 
 
 def test_a_banner_is_a_border() -> None:
     claims: list[Claim] = [FileLines((F,)), Literal("---\n"), FileLines((G,))]
-    assert places(match(claims, [*LINES, "---", *OTHER], View())) == [(F, 0, 30, 1), (G, 31, 10, 1)]
+    assert places(map_output(claims, [*LINES, "---", *OTHER], View())) == [(F, 0, 30, 1), (G, 31, 10, 1)]
 
 
 def test_a_missing_banner_does_not_hide_what_stands_there_but_its_numbers_are_open() -> None:
     claims: list[Claim] = [Literal("=== f ===\n"), FileLines((F,))]
-    assert places(match(claims, LINES, View())) == [(F, 0, 30, 0)]
+    assert places(map_output(claims, LINES, View())) == [(F, 0, 30, 0)]
 
 
 def test_full_ranges_that_add_up_to_the_output_are_borders() -> None:
     claims: list[Claim] = [FileLines((F,), (1, 5)), Literal("\n"), FileLines((G,), (2, 4))]
     output = [*LINES[:5], "", *OTHER[1:4]]
-    assert places(match(claims, output, View())) == [(F, 0, 5, 1), (G, 6, 3, 2)]
+    assert places(map_output(claims, output, View())) == [(F, 0, 5, 1), (G, 6, 3, 2)]
 
 
 def test_one_file_of_unknown_length_has_what_the_others_leave() -> None:
     claims = [FileLines((F,), (1, 5)), FileLines((G,))]
     view = knowing((F, LINES))
-    assert places(match(claims, [*LINES[:5], *OTHER], view)) == [(F, 0, 5, 1), (G, 5, 10, 1)]
+    assert places(map_output(claims, [*LINES[:5], *OTHER], view)) == [(F, 0, 5, 1), (G, 5, 10, 1)]
 
 
 def test_known_lengths_tell_two_whole_files_apart() -> None:
     view = knowing((F, LINES), (G, OTHER))
-    assert places(match([FileLines((F,)), FileLines((G,))], [*LINES, *OTHER], view)) == [(F, 0, 30, 1), (G, 30, 10, 1)]
+    assert places(map_output([FileLines((F,)), FileLines((G,))], [*LINES, *OTHER], view)) == [
+        (F, 0, 30, 1),
+        (G, 30, 10, 1),
+    ]
 
 
 @pytest.mark.parametrize("second", [FileLines((G,)), FileLines((G,), (1, 99)), FileLines((G,), None)])
 def test_where_the_lengths_do_not_fit_the_border_is_open(second: FileLines) -> None:
     view = knowing((F, LINES), (G, OTHER))
-    (piece,) = match([FileLines((F,), (1, 5)), second], [*LINES[:5], *OTHER, "more"], view)
+    (piece,) = map_output([FileLines((F,), (1, 5)), second], [*LINES[:5], *OTHER, "more"], view)
     assert (set(piece.keys), piece.first, piece.count) == ({F, G}, 0, 16)
 
 
 def test_two_unknown_files_in_a_row_are_lines_of_either() -> None:
-    (piece,) = match([FileLines((F,)), FileLines((G,))], [*LINES, *OTHER], View())
+    (piece,) = map_output([FileLines((F,)), FileLines((G,))], [*LINES, *OTHER], View())
     assert (set(piece.keys), piece.first, piece.count) == ({F, G}, 0, 40)
 
 
 def test_an_output_that_nobody_can_foresee_is_nobodys() -> None:
-    assert match([Anything()], LINES, View()) == ()
-    assert match([], LINES, View()) == ()
+    assert map_output([Anything()], LINES, View()) == ()
+    assert map_output([], LINES, View()) == ()
 
 
 CLAIMS = st.one_of(
@@ -127,7 +130,7 @@ OUTPUTS = st.lists(st.sampled_from([*LINES[:9], *OTHER[:4], *numbered(1, 6), "--
 
 @given(st.lists(CLAIMS, max_size=5), OUTPUTS, st.booleans())
 def test_pieces_lie_within_the_output_in_order_and_apart(claims: list[Claim], output: list[str], knows: bool) -> None:
-    pieces = match(claims, output, knowing((F, LINES), (G, OTHER)) if knows else View())
+    pieces = map_output(claims, output, knowing((F, LINES), (G, OTHER)) if knows else View())
     at = 0
     for piece in pieces:
         assert at <= piece.at
@@ -139,7 +142,7 @@ def test_pieces_lie_within_the_output_in_order_and_apart(claims: list[Claim], ou
 
 @given(st.lists(CLAIMS, max_size=5), OUTPUTS)
 def test_numbered_pieces_say_the_numbers_that_stand_there(claims: list[Claim], output: list[str]) -> None:
-    for piece in match(claims, output, View()):
+    for piece in map_output(claims, output, View()):
         if piece.sep is not None and piece.first:
             for k in range(piece.count):
                 line = output[piece.at + k]
@@ -153,7 +156,7 @@ def test_a_long_output_of_many_parts_takes_no_time(size: int) -> None:
     for n in range(20):
         claims += [Literal(f"=== {n} ===\n"), FileLines((f"/w/{n}",))]
     output = [f"=== {k // (size // 20)} ===" if k % (size // 20) == 0 else f"line {k}" for k in range(size)]
-    assert len(match(claims, output, View())) == 20
+    assert len(map_output(claims, output, View())) == 20
 
 
 # ---------------------------------------------------------------- what is certain
@@ -165,58 +168,58 @@ def numbers(pieces: Sequence[Piece], key: str) -> dict[int, int]:
 
 
 def test_a_range_that_ends_past_the_files_end_moves_no_line_into_the_wrong_file() -> None:
-    pieces = match([FileLines((G,), (1, 33)), FileLines((F,))], [*OTHER, *LINES], View())
+    pieces = map_output([FileLines((G,), (1, 33)), FileLines((F,))], [*OTHER, *LINES], View())
     assert numbers(pieces, F) == numbers(pieces, G) == {}
     assert {key for piece in pieces for key in piece.keys} == {F, G}
 
 
 def test_a_blank_line_between_two_files_is_no_border() -> None:
     claims: list[Claim] = [FileLines((G,), (1, 33)), Literal("\n"), FileLines((F,))]
-    pieces = match(claims, [*OTHER, "", *LINES[:22], "", *LINES[22:]], View())
+    pieces = map_output(claims, [*OTHER, "", *LINES[:22], "", *LINES[22:]], View())
     assert numbers(pieces, F) == numbers(pieces, G) == {}
 
 
 def test_lines_that_were_shown_before_bear_a_border_out() -> None:
     claims = [FileLines((G,), (1, 10)), FileLines((F,))]
-    assert numbers(match(claims, [*OTHER, *LINES], knowing((G, OTHER))), F) == {10 + k: k + 1 for k in range(30)}
-    assert numbers(match(claims, [*OTHER, *LINES], knowing((F, LINES))), G) == {k: k + 1 for k in range(10)}
+    assert numbers(map_output(claims, [*OTHER, *LINES], knowing((G, OTHER))), F) == {10 + k: k + 1 for k in range(30)}
+    assert numbers(map_output(claims, [*OTHER, *LINES], knowing((F, LINES))), G) == {k: k + 1 for k in range(10)}
 
 
 def test_a_file_that_may_have_grown_says_nothing_about_where_the_next_begins() -> None:
     grown = [*OTHER, "row 11"]
-    pieces = match([FileLines((G,)), FileLines((F,))], [*grown, *LINES], knowing((G, OTHER)))
+    pieces = map_output([FileLines((G,)), FileLines((F,))], [*grown, *LINES], knowing((G, OTHER)))
     assert numbers(pieces, F) == {}
     assert not any(piece.eof for piece in pieces)
 
 
 def test_a_length_that_is_known_but_not_borne_out_is_no_border() -> None:
     changed = ["new first row", *OTHER[1:9]]
-    pieces = match([FileLines((G,)), FileLines((F,))], [*changed, *LINES], knowing((G, OTHER)))
+    pieces = map_output([FileLines((G,)), FileLines((F,))], [*changed, *LINES], knowing((G, OTHER)))
     assert numbers(pieces, F) == numbers(pieces, G) == {}
 
 
 def test_a_file_that_has_the_banner_as_a_line_makes_the_border_uncertain() -> None:
     claims: list[Claim] = [FileLines((F,)), Literal("---\n"), FileLines((G,))]
     output = ["---", "title: x", "---", *LINES, "---", *OTHER]
-    pieces = match(claims, output, View())
+    pieces = map_output(claims, output, View())
     assert numbers(pieces, F) == numbers(pieces, G) == {}
 
 
 def test_one_banner_for_each_file_is_certain() -> None:
     claims: list[Claim] = [FileLines((F,)), Literal("---\n"), FileLines((G,)), Literal("---\n"), FileLines((F,))]
-    pieces = match(claims, [*LINES[:4], "---", *OTHER, "---", *LINES[:4]], View())
+    pieces = map_output(claims, [*LINES[:4], "---", *OTHER, "---", *LINES[:4]], View())
     assert places(pieces) == [(F, 0, 4, 1), (G, 5, 10, 1), (F, 16, 4, 1)]
 
 
 def test_a_file_without_a_final_newline_has_its_last_line_in_the_banners() -> None:
     claims: list[Claim] = [FileLines((F,)), Literal("---\n"), FileLines((G,))]
-    pieces = match(claims, [*LINES[:29], LINES[29] + "---", *OTHER], View())
+    pieces = map_output(claims, [*LINES[:29], LINES[29] + "---", *OTHER], View())
     assert places(pieces) == [(F, 0, 29, 1), (G, 30, 10, 1)]
     assert [piece.eof for piece in pieces] == [False, True]
 
 
 def test_what_follows_a_numbered_file_may_begin_in_its_last_line() -> None:
-    pieces = match([FileLines((F,), sep="\t"), FileLines((G,))], [*numbered(1, 9), *OTHER], View())
+    pieces = map_output([FileLines((F,), sep="\t"), FileLines((G,))], [*numbered(1, 9), *OTHER], View())
     assert (numbers(pieces, F)[0], numbers(pieces, G)) == (1, {})
 
 
@@ -244,26 +247,26 @@ def test_a_complaint_is_never_content(line: str, around: tuple[list[str], list[s
     output = [*before, line, *after]
     for claims in ([FileLines((F,))], [FileLines((F,)), FileLines((G,))]):
         if len(claims) == 2 or not (before and after):  # alone, a file may well hold such a line in its midst
-            pieces = match(claims, output, View())
+            pieces = map_output(claims, output, View())
             assert all(not piece.first for piece in pieces)
             assert not any(piece.at <= len(before) < piece.at + piece.count for piece in pieces)
 
 
 def test_raw_lines_of_a_command_that_failed_have_no_numbers() -> None:
     failed = Trust(failed=True)
-    assert numbers(match([FileLines((F,))], ["the daemon is not running"], View(), failed), F) == {}
-    assert numbers(match([FileLines((F,), sep="\t")], numbered(1, 9), View(), failed), F)[7] == 8
-    after_a_landmark = match([Literal("== f\n"), FileLines((F,))], ["== f", *LINES], View(), failed)
+    assert numbers(map_output([FileLines((F,))], ["the daemon is not running"], View(), failed), F) == {}
+    assert numbers(map_output([FileLines((F,), sep="\t")], numbered(1, 9), View(), failed), F)[7] == 8
+    after_a_landmark = map_output([Literal("== f\n"), FileLines((F,))], ["== f", *LINES], View(), failed)
     assert numbers(after_a_landmark, F)[1] == 1
-    assert numbers(match([FileLines((F,))], LINES, knowing((F, LINES[:9])), failed), F)[29] == 30
-    assert numbers(match([FileLines((F,))], ["other", *LINES], knowing((F, LINES[:9])), failed), F) == {}
+    assert numbers(map_output([FileLines((F,))], LINES, knowing((F, LINES[:9])), failed), F)[29] == 30
+    assert numbers(map_output([FileLines((F,))], ["other", *LINES], knowing((F, LINES[:9])), failed), F) == {}
 
 
 def test_a_command_that_wrote_and_failed_may_have_complained_anywhere() -> None:
     claims: list[Claim] = [Literal("== f\n"), FileLines((F,)), Literal("done\n")]
     output = ["== f", *LINES, "nothing to be done about g", "done"]
-    assert numbers(match(claims, output, View(), Trust(failed=True, wrote=True)), F) == {}
-    assert numbers(match(claims, output, View(), Trust(wrote=True)), F)[1] == 1
+    assert numbers(map_output(claims, output, View(), Trust(failed=True, wrote=True)), F) == {}
+    assert numbers(map_output(claims, output, View(), Trust(wrote=True)), F)[1] == 1
 
 
 NOTICES = [
@@ -285,10 +288,10 @@ NOTICES = [
 def test_behind_a_notice_that_something_was_cut_no_raw_line_has_a_number(notice: str) -> None:
     output = [*LINES[:10], "half a li", notice, "ne", *OTHER]
     for claims in ([FileLines((F,))], [FileLines((F,), (1, 400))]):
-        pieces = match(claims, output, View())
+        pieces = map_output(claims, output, View())
         assert numbers(pieces, F) == {k: k + 1 for k in range(10)}
         assert not any(piece.eof for piece in pieces)
-    two = match([FileLines((F,)), Literal("---\n"), FileLines((G,))], [*output, "---", *OTHER], View())
+    two = map_output([FileLines((F,)), Literal("---\n"), FileLines((G,))], [*output, "---", *OTHER], View())
     assert numbers(two, F) == numbers(two, G) == {}
 
 
@@ -302,7 +305,9 @@ def test_behind_a_notice_that_something_was_cut_no_raw_line_has_a_number(notice:
     ],
 )
 def test_a_notice_within_a_line_counts_as_one(line: str) -> None:
-    assert numbers(match([FileLines((F,))], [*LINES[:10], line, *OTHER], View()), F) == {k: k + 1 for k in range(9)}
+    assert numbers(map_output([FileLines((F,))], [*LINES[:10], line, *OTHER], View()), F) == {
+        k: k + 1 for k in range(9)
+    }
 
 
 def test_lines_cut_in_two_beside_a_notice_have_no_numbers_even_where_some_are_shown() -> None:
@@ -313,15 +318,15 @@ def test_lines_cut_in_two_beside_a_notice_have_no_numbers_even_where_some_are_sh
         "30\tline 2930",
         *numbered(40, 44),
     ]
-    shown = numbers(match([FileLines((F,), sep="\t")], output, View()), F)
+    shown = numbers(map_output([FileLines((F,), sep="\t")], output, View()), F)
     assert sorted(shown.values()) == [*range(1, 10), *range(40, 45)]
 
 
 def test_a_file_that_speaks_of_truncation_is_shown_with_fewer_numbers_and_no_line_lost() -> None:
     output = [*LINES[:10], "[truncated]", *LINES[11:]]
-    pieces = match([FileLines((F,))], output, View())
+    pieces = map_output([FileLines((F,))], output, View())
     assert sum(piece.count for piece in pieces) == len(output) - 1
-    whole_range = match([FileLines((F,), (1, 30))], output, View())
+    whole_range = map_output([FileLines((F,), (1, 30))], output, View())
     assert places(whole_range) == [(F, 0, 30, 1)]  # as many lines as were asked for: nothing is missing
 
 
@@ -329,7 +334,7 @@ def test_no_line_of_an_incomplete_output_has_a_number() -> None:
     incomplete = Trust(complete=False)
     raw = [(FileLines((F,)), LINES), (FileLines((F,), (1, 30)), LINES)]
     for claim, output in [*raw, (FileLines((F,), sep="\t"), numbered(1, 9))]:
-        pieces = match([claim], output, View(), incomplete)
+        pieces = map_output([claim], output, View(), incomplete)
         assert [(piece.first, piece.sep) for piece in pieces] == [(0, None)]
 
 
@@ -339,4 +344,4 @@ def test_a_thousand_reads_in_one_command_are_laid_out_in_a_moment(banner: str) -
     for n in range(3000):
         claims += [FileLines((f"/w/{n}",)), Literal(banner or f"--{n}\n")]
     output = [line for n in range(3000) for line in (f"line {n}", banner.strip() or f"--{n}")]
-    assert len(match(claims, output, View())) == 3000
+    assert len(map_output(claims, output, View())) == 3000

@@ -24,6 +24,15 @@ def test_every_event_survives_being_written_as_json(event: Event) -> None:
     assert decode(kind, through_json, text) == event
 
 
+def test_stores_know_fields_by_the_names_of_the_first_release() -> None:
+    marker = Pointer(0, None, 1, 2, ("c0",), wording="[LEFT_OUT]")
+    shown = encode(Delivered("c1", "text", "ls", pieces=(Piece(("/f",), 0, 1),), pointers=(marker,)))[1]
+    assert shown["pieces"] == [{"keys": ["/f"], "at": 0, "count": 1}]
+    stored = {"line": 0, "path": None, "start": 1, "end": 2, "sources": ["c0"], "marker": "[LEFT_OUT]"}
+    assert shown["pointers"] == [stored]
+    assert encode(Wrote("c1", ("/f",), perhaps=("/g",)))[1] == {"call_id": "c1", "keys": ["/f"], "perhaps": ["/g"]}
+
+
 def test_every_kind_of_event_has_a_name() -> None:
     assert set(KINDS.values()) == set(typing.get_args(Event))
 
@@ -51,7 +60,7 @@ def test_a_body_is_the_same_whatever_the_order_of_a_set() -> None:
     [
         ("teleported", {}, None, "unknown event 'teleported'"),
         ("rewound", {"call_id": "c", "by": "whom"}, None, "unknown field 'by' of a Rewound"),
-        ("settled", {"call_id": "c", "pieces": [{"keys": [], "at": 0, "count": 1, "x": 1}]}, "", "'x' of a Piece"),
+        ("settled", {"call_id": "c", "pieces": [{"keys": [], "at": 0, "count": 1, "x": 1}]}, "", "unknown field 'x'"),
         ("delivered", {"call_id": "c", "label": "", "origin": "nowhere"}, "t", "'nowhere' is not a valid Origin"),
         ("delivered", {"call_id": "c", "label": "", "credited": 7}, "t", "bool expected, int found"),
         ("compacted", {"kept": "abc"}, None, "list expected, str found"),

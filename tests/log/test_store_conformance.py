@@ -213,12 +213,12 @@ class StoreConformance:
         session = next(FRESH)
         for agent, event in log.draw(logs()):
             store.append(session, agent, [event], 1.0)
-        whole = fold(store.records(session, "main"))
+        complete = fold(store.records(session, "main"))
         for path in PATHS:
-            self.agree(store, session, whole, [path], [])
+            self.agree(store, session, complete, [path], [])
         for text in TEXTS:
-            self.agree(store, session, whole, [], [digest(text)])
-        self.agree(store, session, whole, PATHS, [digest(text) for text in TEXTS])
+            self.agree(store, session, complete, [], [digest(text)])
+        self.agree(store, session, complete, PATHS, [digest(text) for text in TEXTS])
 
     def test_a_file_that_a_cut_left_no_line_of_is_as_unknown_as_one_that_was_never_shown(self, store: Store) -> None:
         gone: list[Event] = [shows("c1", "/r/a"), Settled("c1", "cut\n", ()), Compacted(frozenset())]
@@ -226,20 +226,20 @@ class StoreConformance:
             store.append("s", "main", [event], 1.0)
         self.agree(store, "s", fold(store.records("s", "main")), ["/r/a"], [])
 
-    def agree(self, store: Store, session: str, whole: View, keys: list[str], digests: list[str]) -> None:
+    def agree(self, store: Store, session: str, complete: View, keys: list[str], digests: list[str]) -> None:
         records = list(store.records_about(session, "main", keys, digests))
         everything = list(store.records(session, "main"))
         assert [record.seq for record in records] == sorted({record.seq for record in records})
         assert all(record in everything for record in records)
         part = fold(records)
-        assert (part.calls.number, part.calls.tokens) == (whole.calls.number, whole.calls.tokens)
-        assert [known(part, key) for key in keys] == [known(whole, key) for key in keys]
+        assert (part.calls.number, part.calls.tokens) == (complete.calls.number, complete.calls.tokens)
+        assert [known(part, key) for key in keys] == [known(complete, key) for key in keys]
         for name in digests:
             found = part.whole(name)
             if found is None:
-                assert whole.whole(name) is None
+                assert complete.whole(name) is None
             else:
-                assert found.event in [delivery.event for delivery in whole.of_call(found.event.call_id)]
+                assert found.event in [delivery.event for delivery in complete.of_call(found.event.call_id)]
 
     # ------------------------------------------------------------ taking out
 

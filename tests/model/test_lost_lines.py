@@ -124,7 +124,7 @@ def broken_caches(*events: Event) -> int:
     for record in session.events():
         view.apply(record.event)
     (marked,) = view.of_call("c2")
-    gone = tuple(replace(pointer, marker="[GONE]") for pointer in marked.event.pointers)
+    gone = tuple(replace(pointer, wording="[GONE]") for pointer in marked.event.pointers)
     for event in (*events, Settled("c2", "[GONE]\n", pointers=gone, lost=False)):
         view.apply(event)
     return view.calls.counts["cache_writes"]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from readcache.judging import cuts, judge, marker, omissions, search
+from readcache.judging.insistence import insists
 from readcache.judging.sources import Sources
 from readcache.log import log, reader
 from readcache.model.call import Call
@@ -18,6 +19,7 @@ from readcache.model.events import Compacted, Event, Forgot, Origin, Record, Rew
 from readcache.model.policy import Policy, Rules
 from readcache.model.view import View
 from readcache.sync import compaction, mend, settle, sync
+from readcache.sync.mend import dangling
 
 Patch = tuple[Any, str, Any]
 _FOLD = log.Log._fold
@@ -188,9 +190,11 @@ MUTANTS = (
         lambda: [(reader, "clip_delivery", lambda event, _kept: event)],
         "head and tail",
     ),
-    Mutant("who insists is not heard", lambda: [(judge, "insists", _always(False))]),
+    Mutant("who insists is not heard", lambda: [(judge, insists.__name__, _always(False))]),
     Mutant("the horizon is ignored", _decides(lambda c, p: (c, replace(p, horizon_tokens=None))), "horizon"),
-    Mutant("markers are left dangling", lambda: [(owner, "dangling", _always([])) for owner in (compaction, sync)]),
+    Mutant(
+        "markers are left dangling", lambda: [(owner, dangling.__name__, _always([])) for owner in (compaction, sync)]
+    ),
     Mutant("a restored section is believed to hold everything", _believes_the_section),
     Mutant("a reused id still names its older text", _an_id_names_all_its_texts, "eager"),
     Mutant("a call points at its own id", _own_id_is_another),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from readcache import Frame, Head, HeadTail, Omitted, Outcome, Policy, Session
 from readcache.model.events import Delivered, Piece, Pointer
 from readcache.model.text import bodies, split_lines
-from readcache.sync.settle import align, clip_delivery, settle
+from readcache.sync.settle import align, amend, clip_delivery
 from tests.helpers.files import TEXT
 
 WORDS = st.lists(st.sampled_from(["a", "b", "c", "d", ""]), max_size=14)
@@ -32,13 +32,13 @@ def test_lines_are_aligned_with_equal_lines_in_order(before: list[str], after: l
 @given(WORDS)
 def test_an_unchanged_text_keeps_all(lines: list[str]) -> None:
     event = delivered(lines)
-    assert settle(event, event.text).pieces == event.pieces
+    assert amend(event, event.text).pieces == event.pieces
 
 
 @given(WORDS, WORDS)
 def test_whatever_is_shown_the_pieces_name_lines_that_stand_there(before: list[str], after: list[str]) -> None:
     text = "".join(line + "\n" for line in after)
-    for piece in settle(delivered(before), text).pieces:
+    for piece in amend(delivered(before), text).pieces:
         assert after[piece.at : piece.at + piece.count] == before[piece.first - 1 : piece.first - 1 + piece.count]
         assert not piece.eof or piece.first + piece.count - 1 == len(before)
 
@@ -46,32 +46,32 @@ def test_whatever_is_shown_the_pieces_name_lines_that_stand_there(before: list[s
 @given(WORDS, WORDS)
 def test_a_marker_that_was_cut_away_points_nowhere(before: list[str], after: list[str]) -> None:
     lines = [*before, "[UNCHANGED x]", *before]
-    event = delivered(lines, Pointer(len(before), "/w/g", 1, 9, ("c0",), marker="[UNCHANGED x]"))
+    event = delivered(lines, Pointer(len(before), "/w/g", 1, 9, ("c0",), wording="[UNCHANGED x]"))
     for shown in (after, [*after, "[UNCHANGED x]"]):
-        pointers = settle(event, "".join(line + "\n" for line in shown)).pointers
+        pointers = amend(event, "".join(line + "\n" for line in shown)).pointers
         assert [pointer.line >= 0 for pointer in pointers] == ["[UNCHANGED x]" in shown]
         assert all(shown[pointer.line] == "[UNCHANGED x]" for pointer in pointers if pointer.line >= 0)
 
 
 def test_what_a_cut_leaves_of_a_marker_is_still_that_marker() -> None:
     text = "[UNCHANGED 7f3a: g lines 1-9, same bytes as read 1 call ago; repeat the request to see]"
-    event = delivered(["before", text, "after"], Pointer(1, "/w/g", 1, 9, ("c0",), marker=text))
+    event = delivered(["before", text, "after"], Pointer(1, "/w/g", 1, 9, ("c0",), wording=text))
     shown = f"before\n{text[:30]}\n[cut]\n{text[-30:]}\nafter\n"
-    (pointer,) = settle(event, shown).pointers
+    (pointer,) = amend(event, shown).pointers
     assert split_lines(shown)[pointer.line] == text[:30]
     gone = clip_delivery(event, ["before\n"])
     assert [pointer.line for pointer in gone.pointers] == [-1]
-    assert [pointer.line for pointer in settle(gone, event.text).pointers] == [1]
+    assert [pointer.line for pointer in amend(gone, event.text).pointers] == [1]
 
 
 def test_one_beginning_of_a_marker_is_left_of_the_first_of_several_that_were_cut() -> None:
-    markers = [
+    wordings = [
         f"[UNCHANGED 7f3a: g lines {n}, same bytes as read 1 call ago; repeat the request to see]" for n in "159"
     ]
-    lines = [markers[0], "between", markers[1], "more", markers[2], "after"]
-    pointers = [Pointer(2 * n, "/w/g", n, n, ("c0",), marker=text) for n, text in enumerate(markers)]
-    shown = f"{markers[0]}\nbetween\n{markers[1][:25]}\n[cut]\nafter\n"
-    settled = settle(delivered(lines, *pointers), shown)
+    lines = [wordings[0], "between", wordings[1], "more", wordings[2], "after"]
+    pointers = [Pointer(2 * n, "/w/g", n, n, ("c0",), wording=text) for n, text in enumerate(wordings)]
+    shown = f"{wordings[0]}\nbetween\n{wordings[1][:25]}\n[cut]\nafter\n"
+    settled = amend(delivered(lines, *pointers), shown)
     assert [pointer.line for pointer in settled.pointers] == [0, 2, -1]
 
 
@@ -107,7 +107,7 @@ def test_what_fits_is_not_touched() -> None:
 def test_a_very_long_text_keeps_its_common_ends() -> None:
     lines = [f"line {n}" for n in range(8_000)]
     event = delivered(lines)
-    pieces = settle(event, "\n".join([*lines[:3_000], "cut", *lines[5_000:]]) + "\n").pieces
+    pieces = amend(event, "\n".join([*lines[:3_000], "cut", *lines[5_000:]]) + "\n").pieces
     assert [(piece.first, piece.count) for piece in pieces] == [(1, 3_000), (5_001, 3_000)]
 
 
@@ -122,7 +122,7 @@ FORMS = ["{:6}\t{}", "{}→{}", "{:>4}→{}", "{}\t{}", "{}: {}", "{:05}| {}", "
 def test_lines_that_the_host_numbered_itself_are_shown_as_what_they_are(lines: list[str], form: str) -> None:
     event = delivered(lines)
     shown = numbered(lines, 1, form)
-    settled = settle(event, "\n".join([*shown, "", "<reminder>not of the file</reminder>"]))
+    settled = amend(event, "\n".join([*shown, "", "<reminder>not of the file</reminder>"]))
     for piece in settled.pieces:
         texts = bodies(split_lines(settled.text)[piece.at : piece.at + piece.count], piece.sep)
         assert texts == lines[piece.first - 1 : piece.first - 1 + piece.count]
@@ -131,28 +131,28 @@ def test_lines_that_the_host_numbered_itself_are_shown_as_what_they_are(lines: l
 @pytest.mark.parametrize("form", FORMS)
 def test_nothing_of_them_is_lost(form: str) -> None:
     lines = ["def f():", "", "    return 1", "", "", "x = 2", "12", "# 7: seven", "end", "more", "lines"]
-    (piece,) = settle(delivered(lines), "\n".join(numbered(lines, 1, form))).pieces
+    (piece,) = amend(delivered(lines), "\n".join(numbered(lines, 1, form))).pieces
     assert (piece.at, piece.count, piece.first, piece.eof) == (0, len(lines), 1, True)
     assert piece.sep is not None
 
 
 def test_lines_with_other_numbers_than_their_own_are_not_credited() -> None:
     lines = [f"line {n}" for n in range(20)]
-    assert settle(delivered(lines), "\n".join(numbered(lines, 5, "{}\t{}"))).pieces == ()
+    assert amend(delivered(lines), "\n".join(numbered(lines, 5, "{}\t{}"))).pieces == ()
 
 
 def test_what_a_host_numbers_and_cuts_is_credited_as_far_as_it_stands_there() -> None:
     lines = [f"line {n}" for n in range(1, 41)]
     shown = [*numbered(lines, 1, "{}→{}")[:12], "[28 lines cut]"]
-    (piece,) = settle(delivered(lines), "\n".join(shown)).pieces
+    (piece,) = amend(delivered(lines), "\n".join(shown)).pieces
     assert (piece.count, piece.first, piece.sep, piece.eof) == (12, 1, "→", False)
 
 
 def test_a_marker_between_lines_that_the_host_numbered_is_found() -> None:
     text = "[UNCHANGED 7f3a.2: g lines 1-9, above in the read; repeat to see]"
-    event = delivered([text, "ten", "eleven", "twelve"], Pointer(0, "/w/g", 1, 9, ("c0",), marker=text))
+    event = delivered([text, "ten", "eleven", "twelve"], Pointer(0, "/w/g", 1, 9, ("c0",), wording=text))
     event = replace(event, pieces=(Piece(("/w/g",), 1, 3, 10, eof=True),))
-    settled = settle(event, "\n".join(numbered([text, "ten", "eleven", "twelve"], 9, "{}\t{}")))
+    settled = amend(event, "\n".join(numbered([text, "ten", "eleven", "twelve"], 9, "{}\t{}")))
     assert [(piece.at, piece.count, piece.first, piece.sep) for piece in settled.pieces] == [(1, 3, 10, "\t")]
     assert [pointer.line for pointer in settled.pointers] == [0]
 

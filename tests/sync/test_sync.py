@@ -807,7 +807,7 @@ def test_no_marker_is_left_in_the_list_for_which_no_visible_source_stands(seed: 
         turns = [(id, command, shown.removeprefix(WORDS_IN_FRONT)) for id, command, shown in told]
         left = [m for turn in turns for m in session.markers_in(turn[2]) if not m.startswith("[GONE")]
         promised = [
-            pointer.marker
+            pointer.wording
             for delivery in session.view.deliveries
             for pointer in delivery.event.pointers
             if pointer.sources and all(map(session.view.is_visible, pointer.sources))

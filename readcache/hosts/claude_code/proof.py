@@ -76,7 +76,7 @@ class TranscriptProof:
         for call_id, event in list(waiting.items()):
             if (text := newest.result_of(call_id)) is None:
                 continue
-            if all(pointer.marker in text for pointer in event.pointers):
+            if all(pointer.wording in text for pointer in event.pointers):
                 session.commit(call_id)
             else:
                 session.settle(call_id, text)

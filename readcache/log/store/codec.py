@@ -55,6 +55,15 @@ KINDS: Mapping[str, type[Event]] = {
     "listed": Listed,
 }
 _KIND_OF = {cls: kind for kind, cls in KINDS.items()}
+
+# Fields of events that stores and the protocol know by an older name.
+_STORED_NAMES = {
+    "source_map": "pieces",
+    "markers": "pointers",
+    "wording": "marker",
+    "possible_writes": "perhaps",
+}
+
 NEWER = "it was probably written by a newer readcache: upgrade this one, or use another store"
 
 Decoder = Callable[[Any], Any]
@@ -63,6 +72,16 @@ Decoder = Callable[[Any], Any]
 def encode(event: Event) -> tuple[str, dict[str, Any], str | None]:
     """(kind, body, text); the text is None for an event that has none."""
     return _KIND_OF[type(event)], _plain_fields(event), getattr(event, "text", None)
+
+
+def kind_of(event: Event) -> str:
+    """Return what stores hold of the event's class."""
+    return _KIND_OF[type(event)]
+
+
+def stored_name(field: str) -> str:
+    """Return the name that stores and the protocol know an event's field by."""
+    return _STORED_NAMES.get(field, field)
 
 
 def decode(kind: str, body: object, text: str | None) -> Event:
@@ -136,8 +155,8 @@ def _and_directories_above(path: str) -> Iterator[str]:
 
 def _plain_fields(value: Any) -> dict[str, Any]:
     return {
-        name: _plain(item)
-        for name, default in _defaults(value.__class__)
+        stored: _plain(item)
+        for name, stored, default in _defaults(value.__class__)
         if name != "text" and (item := getattr(value, name)) != default
     }
 
@@ -153,8 +172,8 @@ def _plain(value: Any) -> Any:
 
 
 @functools.cache
-def _defaults(cls: Any) -> tuple[tuple[str, Any], ...]:
-    return tuple((field.name, field.default) for field in fields(cls))
+def _defaults(cls: Any) -> tuple[tuple[str, str, Any], ...]:
+    return tuple((field.name, stored_name(field.name), field.default) for field in fields(cls))
 
 
 def _decode_fields(cls: Any, body: object) -> dict[str, Any]:
@@ -165,7 +184,7 @@ def _decode_fields(cls: Any, body: object) -> dict[str, Any]:
     if unknown:
         raise StoreError(f"unknown field {min(unknown)!r} of a {cls.__name__} in the store; {NEWER}")
     try:
-        return {name: decoders[name](value) for name, value in body.items()}
+        return {decoders[name][0]: decoders[name][1](value) for name, value in body.items()}
     except (TypeError, ValueError) as error:
         raise StoreError(f"unknown value in a {cls.__name__} in the store ({error}); {NEWER}") from None
 
@@ -178,9 +197,10 @@ def _build(cls: Any, values: dict[str, Any]) -> Any:
 
 
 @functools.cache
-def _decoders(cls: Any) -> dict[str, Decoder]:
+def _decoders(cls: Any) -> dict[str, tuple[str, Decoder]]:
+    """Return (name of the field, its decoder) by the field's stored name."""
     hints = typing.get_type_hints(cls)
-    return {field.name: _decoder(hints[field.name]) for field in fields(cls)}
+    return {stored_name(field.name): (field.name, _decoder(hints[field.name])) for field in fields(cls)}
 
 
 def _decoder(hint: Any) -> Decoder:

@@ -107,6 +107,8 @@ def _word(step: Step) -> str:
         if isinstance(event, Wrote):
             return "wrote" if event.keys else "may have written"
     first = step.events[0]
+    if isinstance(first, Settled):
+        return "settled"
     return _NO_RESULT[first.origin] if isinstance(first, Delivered) else type(first).__name__.lower()
 
 

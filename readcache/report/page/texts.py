@@ -79,9 +79,9 @@ def _lines(text: PageText, lines: Sequence[str], at: int, same: str = "") -> Ite
     yield "</code></pre>"
 
 
-def _gap(gap: Gap, marker: str) -> Iterator[str]:
+def _gap(gap: Gap, wording: str) -> Iterator[str]:
     pointer, bands = gap.pointer, gap.bands
-    yield f'<div class="gap"><p class="marker">{marked_up(marker)}</p>'
+    yield f'<div class="gap"><p class="marker">{marked_up(wording)}</p>'
     if not gap.sources:
         yield "<p>What it stood for has left the conversation.</p></div>"
         return
