@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from readcache.judging import marker
-from readcache.judging.cover import Run
+from readcache.judging.cover import Run, is_outdated
 from readcache.judging.judge import Judgement
 from readcache.judging.omissions import (
     MOST_FILES,
@@ -132,7 +132,7 @@ def _cut(view: View, call: Call, judgement: Judgement, omission: Omission, name:
 
 
 def _word(view: View, call: Call, judgement: Judgement, omission: Omission) -> str:
-    if not all(_is_in_place(run) for run in omission.runs) or _is_outdated(view, judgement, omission.runs):
+    if not all(_is_in_place(run) for run in omission.runs) or is_outdated(view, omission.runs, judgement.changed):
         return marker.LEFT_OUT
     everything = (omission.low, omission.high) == (0, len(judgement.lines))
     is_file = everything and call.reading.whole_file and all(run.piece.eof or run.piece.sep for run in omission.runs)
@@ -146,14 +146,6 @@ def _is_in_place(run: Run) -> bool:
         return False
     same_line = theirs.first + run.at == ours.first + run.low - ours.at
     return same_line and not is_bare(run) and (ours.sep is None or ours.shift == theirs.shift)
-
-
-def _is_outdated(view: View, judgement: Judgement, runs: Sequence[Run]) -> bool:
-    """True if a file is known to have changed, or may have been written, since its lines were shown there."""
-    if any(key in judgement.changed for run in runs for key in run.piece.keys):
-        return True
-    shown = {(key, run.reference.delivery) for run in runs for key in run.reference.piece.keys or run.piece.keys}
-    return any(view.was_written_since(key, delivery) for key, delivery in shown)
 
 
 def _has_same_bytes(call: Call, runs: Sequence[Run]) -> bool:
@@ -173,7 +165,7 @@ def _note(view: View, judgement: Judgement, runs: Sequence[Run]) -> str:
     of_file = (run for run in runs if run.reference.piece.keys)
     if any(key in judgement.changed for run in of_file for key in run.piece.keys):
         return _CHANGED
-    return _MAYBE_CHANGED if _is_outdated(view, judgement, runs) else ""
+    return _MAYBE_CHANGED if is_outdated(view, runs, judgement.changed) else ""
 
 
 # ---------------------------------------------------------------- what and where
