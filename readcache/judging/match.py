@@ -206,7 +206,7 @@ class _Layout:
         for n, claim in enumerate(claims):
             is_file = isinstance(claim, FileLines)
             sure[n] |= borne_out[n] and is_file
-            sure[n + 1] |= borne_out[n] and sure[n] and (not is_file or most[n] == lengths[n])
+            sure[n + 1] |= borne_out[n] and sure[n] and (not is_file or most[n] == lengths[n] is not None)
         for n in reversed(range(len(claims))):
             sure[n] |= borne_out[n] and sure[n + 1] and isinstance(claims[n], Literal)
         out: list[Piece] = []
