@@ -13,7 +13,7 @@ from readcache.judging.protect import kept_label
 from readcache.model.call import Call
 from readcache.model.events import Account, Delivered, Moment, Origin, Piece, Pointer
 from readcache.model.policy import Mode, Policy, Rules
-from readcache.model.reply import UNCREDITED, Outcome, Reason, Reply, Segment, Shown
+from readcache.model.reply import UNCREDITED, Omitted, Outcome, Reason, Reply, Segment, Shown
 from readcache.model.view import View
 from readcache.model.withheld import withhold
 
@@ -66,7 +66,7 @@ def _worth_a_turn(
 
 
 def _asked_again(cut: Cut) -> float:
-    return max((ASKED_AGAIN[stand.origin] for stand in cut.source_spans), default=ASKED_AGAIN[Origin.RESULT])
+    return max((ASKED_AGAIN[stand.origin] for stand in cut.pointer.stands), default=ASKED_AGAIN[Origin.RESULT])
 
 
 def is_worth(view: View, tokens: int, policy: Policy, asked_again: float = ASKED_AGAIN[Origin.RESULT]) -> bool:
@@ -167,11 +167,9 @@ def _assemble(
             parts.append("\n".join(lines[low:high]) + ("" if is_cut_line else "\n"))
             segments.append(Shown(parts[-1]))
         if cut is not None:
-            gap = cut.omitted
-            line = place + high - low
-            pointer = Pointer(line, gap.path, gap.start, gap.end, gap.sources, cut.numbered, cut.text)
-            pointers.append(replace(pointer, stands=cut.source_spans, lines=cut.lines))
-            segments.append(gap)
+            pointer = replace(cut.pointer, line=place + high - low)
+            pointers.append(pointer)
+            segments.append(Omitted(pointer.path, pointer.start, pointer.end, pointer.sources))
             parts.append(cut.text + "\n")
     return tuple(segments), tuple(pointers), "".join(parts)
 

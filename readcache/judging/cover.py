@@ -12,7 +12,7 @@ A `Run` is a stretch of output lines that stands in one piece at one source.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from readcache.model.events import Piece
@@ -103,3 +103,13 @@ def differs(view: View, known: KeyView, piece: Piece, texts: list[str], allow: A
 def _are_one_blank_apart(some: list[str], others: list[str]) -> bool:
     """True if all lines of one have a blank more in front than those of the other."""
     return [f" {line}" for line in some] == others or [f" {line}" for line in others] == some
+
+
+def is_outdated(view: View, runs: Sequence[Run], changed: Collection[str]) -> bool:
+    """Return True if a file is known to have changed, or may have been written, since a source of these runs showed its
+    lines. `changed`: keys whose visible lines disagree with this output. A source without keys has lines of this
+    output's files."""
+    if any(key in changed for run in runs for key in run.piece.keys):
+        return True
+    shown = {(key, run.reference.delivery) for run in runs for key in run.reference.piece.keys or run.piece.keys}
+    return any(view.was_written_since(key, delivery) for key, delivery in shown)

@@ -9,32 +9,31 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 
 from readcache.judging import marker
-from readcache.judging.cover import Run
+from readcache.judging.cover import Run, is_outdated
 from readcache.judging.judge import Judgement
 from readcache.judging.omissions import (
     MOST_FILES,
     MOST_SPANS,
+    LinesThere,
     Omission,
     count_chars,
+    describe,
+    file_span,
     is_bare,
     named_lines,
-    number_here,
     number_there,
-    place_shown,
-    place_there,
     spans_of,
 )
-from readcache.judging.stands import lines_there, stand_of_all, stands_of
 from readcache.model.call import Call
 from readcache.model.claims import is_blob
-from readcache.model.events import Origin, Stand
+from readcache.model.events import Origin, Piece, Pointer, Stand
 from readcache.model.key_view import Delivery, Reference
-from readcache.model.reply import Omitted
-from readcache.model.spans import Span, merge_spans
-from readcache.model.text import DIFF, GREP, path_in
+from readcache.model.spans import Spans, merge_spans
+from readcache.model.text import GREP, count_lines, digest, digest_lines, path_in
 from readcache.model.view import View
 
 _CHANGED = ", changed since"
@@ -43,15 +42,16 @@ _MAYBE_CHANGED = ", maybe changed since"  # the agent wrote it, or may have: wha
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Output lines low to high - 1 give way to `text`."""
+    """Output lines low to high - 1, and the marker that replaces them."""
 
     low: int
     high: int
-    text: str
-    omitted: Omitted
-    source_spans: tuple[Stand, ...]
-    numbered: bool = False
-    lines: str = ""  # see `Pointer`
+    pointer: Pointer  # its `line` is not known yet
+
+    @property
+    def text(self) -> str:
+        """The marker's text, without a newline."""
+        return self.pointer.wording
 
 
 def make_cuts(view: View, call: Call, judgement: Judgement, tag: str, most: int) -> Iterator[Cut]:
@@ -75,23 +75,13 @@ def end_of(call: Call) -> str:
     return "it ran" if call.exit_code is None else f"it ran, exit {call.exit_code}"
 
 
-def source_of(
-    view: View,
-    delivery: Delivery,
-    lines: tuple[Span, ...] = (),
-    there: str = "",
-    *,
-    of_output: bool = False,
-    same_file: bool = False,
-    form: str = "",
-) -> marker.Source:
-    """A visible text as a marker names it. `of_output`: `lines` are this output's. `same_file`: it shows lines of the
-    file that the marker names. `form`: how it shows them, where that is not as here."""
+def _source(view: View, delivery: Delivery) -> marker.Source:
+    """Return a visible text as a marker names it."""
     event = delivery.event
     is_earlier = event.origin is not Origin.RESTORED and view.calls.newest_of(event.label) > delivery.call
     path = marker.split_tool(event.label)[1]
     file = name_files(view, [path])[path] if path else ""
-    return marker.Source(event.label, event.origin, lines, of_output, there, is_earlier, same_file, form, file)
+    return marker.Source(event.label, event.origin, is_earlier=is_earlier, file=file)
 
 
 def _identical(view: View, call: Call, judgement: Judgement, whole: Delivery, name: str) -> Cut:
@@ -100,39 +90,40 @@ def _identical(view: View, call: Call, judgement: Judgement, whole: Delivery, na
     word = marker.UNCHANGED if whole.event.label == call.label and not stale else marker.LEFT_OUT
     what = f"this output, {count} line{'s' if count > 1 else ''}"
     note = _MAYBE_CHANGED if stale else ""
-    text = marker.write_marker(name, word, what, [source_of(view, whole)], note, end_of(call))
-    stand = stand_of_all(whole.event, judgement.lines)
-    return Cut(0, count, text, Omitted(None, 1, count, (whole.event.call_id,)), (stand,))
+    text = marker.write_marker(name, word, what, [_source(view, whole)], note, end_of(call))
+    stand = Stand(whole.event.call_id, whole.event.origin, 0, count, digest_lines(judgement.lines))
+    return Cut(0, count, Pointer(0, None, 1, count, (whole.event.call_id,), wording=text, stands=(stand,)))
 
 
 def _cut(view: View, call: Call, judgement: Judgement, omission: Omission, name: str) -> Cut | None:
-    """None if the lines had a prefix that the source does not show and the marker cannot state."""
+    """Return None if no marker can describe the lines."""
     runs = omission.runs
-    piece = runs[0].piece
-    sources = tuple(dict.fromkeys(run.reference.event.call_id for run in runs))
-    if all(run.piece is piece for run in runs) and len(piece.keys) == 1 and piece.first > 0:
-        start = piece.first + omission.low - piece.at
-        omitted = Omitted(piece.keys[0], start, start + omission.high - omission.low - 1, sources)
-    else:
-        omitted = Omitted(None, omission.low + 1, omission.high, sources)
-    names = _names(view, runs)
-    what, names_numbers, in_file = _what(runs, omitted, names)
+    described = describe(runs)
     selected = _selected(view, runs, judgement.lines)
-    if selected is None or (not names_numbers and any(map(is_bare, runs))):
+    if described is None or selected is None:
         return None
-    word = _word(view, call, judgement, omission)
-    named = _name_sources(view, runs, names, in_file=in_file, of_output=names_numbers and not in_file)
-    text = marker.write_marker(name, word, what + selected, named, _note(view, judgement, runs), end_of(call))
+    paths = dict.fromkeys(key for run in runs for key in (*run.piece.keys, *run.reference.piece.keys))
+    names = name_files(view, list(paths))
+    files = named_lines(runs)
+    what = _what(files, omission, names) + selected
+    note = _note(view, judgement, runs)
+    word = _word(call, judgement, omission, note)
+    text = marker.write_marker(name, word, what, list(_sources(view, described, files, names)), note, end_of(call))
+    piece, path, start = runs[0].piece, None, omission.low + 1
+    if all(run.piece is piece for run in runs) and len(piece.keys) == 1 and piece.first > 0:
+        path, start = piece.keys[0], piece.first + omission.low - piece.at
+    end = start + omission.high - omission.low - 1
+    sources = tuple(dict.fromkeys(run.reference.event.call_id for run in runs))
     numbered = any(run.piece.sep is not None for run in runs)
-    source_spans, lines = stands_of(view, runs, judgement.lines[omission.low : omission.high])
-    return Cut(omission.low, omission.high, text, omitted, source_spans, numbered, lines)
+    stands = _stands_of(view, runs, judgement.lines[omission.low : omission.high])
+    return Cut(omission.low, omission.high, Pointer(0, path, start, end, sources, numbered, text, *stands))
 
 
 # ---------------------------------------------------------------- the word
 
 
-def _word(view: View, call: Call, judgement: Judgement, omission: Omission) -> str:
-    if not all(_is_in_place(run) for run in omission.runs) or _is_outdated(view, judgement, omission.runs):
+def _word(call: Call, judgement: Judgement, omission: Omission, note: str) -> str:
+    if note or not all(map(_is_in_place, omission.runs)):
         return marker.LEFT_OUT
     everything = (omission.low, omission.high) == (0, len(judgement.lines))
     is_file = everything and call.reading.whole_file and all(run.piece.eof or run.piece.sep for run in omission.runs)
@@ -146,14 +137,6 @@ def _is_in_place(run: Run) -> bool:
         return False
     same_line = theirs.first + run.at == ours.first + run.low - ours.at
     return same_line and not is_bare(run) and (ours.sep is None or ours.shift == theirs.shift)
-
-
-def _is_outdated(view: View, judgement: Judgement, runs: Sequence[Run]) -> bool:
-    """True if a file is known to have changed, or may have been written, since its lines were shown there."""
-    if any(key in judgement.changed for run in runs for key in run.piece.keys):
-        return True
-    shown = {(key, run.reference.delivery) for run in runs for key in run.reference.piece.keys or run.piece.keys}
-    return any(view.was_written_since(key, delivery) for key, delivery in shown)
 
 
 def _has_same_bytes(call: Call, runs: Sequence[Run]) -> bool:
@@ -173,15 +156,10 @@ def _note(view: View, judgement: Judgement, runs: Sequence[Run]) -> str:
     of_file = (run for run in runs if run.reference.piece.keys)
     if any(key in judgement.changed for run in of_file for key in run.piece.keys):
         return _CHANGED
-    return _MAYBE_CHANGED if _is_outdated(view, judgement, runs) else ""
+    return _MAYBE_CHANGED if is_outdated(view, runs, judgement.changed) else ""
 
 
 # ---------------------------------------------------------------- what and where
-
-
-def _names(view: View, runs: Sequence[Run]) -> dict[str, str]:
-    paths = [key for run in runs for key in (*run.piece.keys, *run.reference.piece.keys)]
-    return name_files(view, list(dict.fromkeys(paths)))
 
 
 def name_files(view: View, paths: Sequence[str]) -> dict[str, str]:
@@ -189,17 +167,13 @@ def name_files(view: View, paths: Sequence[str]) -> dict[str, str]:
     return marker.names_of(paths, (key for path in paths for key in view.namesakes(path)))
 
 
-def _what(runs: Sequence[Run], omitted: Omitted, names: dict[str, str]) -> tuple[str, bool, bool]:
-    """In words: the files' lines where all are known, else this output's. Whether they name the files' lines, and those
-    of one file alone."""
-    named = named_lines(runs)
-    if named is not None:
-        what = " and ".join(f"{names[path]} {marker.spell_lines(found)}" for path, found in named.items())
-        return what, True, len(named) == 1
-    paths = list(dict.fromkeys(key for run in runs for key in run.piece.keys))
-    what = "output " + marker.spell_lines([(omitted.start, omitted.end)])
+def _what(files: dict[str, Spans] | None, omission: Omission, names: dict[str, str]) -> str:
+    """Return in words which lines are omitted: lines of files if they are known, otherwise lines of this output."""
+    if files is not None:
+        return " and ".join(f"{names[path]} {marker.spell_lines(found)}" for path, found in files.items())
+    paths = list(dict.fromkeys(key for run in omission.runs for key in run.piece.keys))
     of_paths = f" ({', '.join(names[path] for path in paths)})" if 0 < len(paths) <= MOST_FILES else ""
-    return what + of_paths, False, False
+    return f"output {marker.spell_lines([(omission.low + 1, omission.high)])}{of_paths}"
 
 
 def _selected(view: View, runs: Sequence[Run], lines: Sequence[str]) -> str | None:
@@ -208,7 +182,9 @@ def _selected(view: View, runs: Sequence[Run], lines: Sequence[str]) -> str | No
     searched = [run for run in runs if run.piece.sep == GREP and not _is_same_search(view, run, lines)]
     if not searched:
         return ""
-    found = [_ours(run)[0] + n for run in searched for n in range(run.high - run.low) if _is_hit(lines[run.low + n])]
+    found = [
+        file_span(run)[0] + n for run in searched for n in range(run.high - run.low) if _is_hit(lines[run.low + n])
+    ]
     spans = merge_spans((number, number) for number in found)
     if len(spans) > MOST_SPANS:
         return None
@@ -216,7 +192,7 @@ def _selected(view: View, runs: Sequence[Run], lines: Sequence[str]) -> str | No
 
 
 def _is_same_search(view: View, run: Run, lines: Sequence[str]) -> bool:
-    return run.reference.piece.sep == GREP and list(lines_there(view, run)) == list(lines[run.low : run.high])
+    return run.reference.piece.sep == GREP and list(_lines_there(view, run)) == list(lines[run.low : run.high])
 
 
 def _is_hit(line: str) -> bool:
@@ -224,51 +200,31 @@ def _is_hit(line: str) -> bool:
     return line.lstrip("0123456789").startswith(":")
 
 
-def _ours(run: Run) -> Span:
-    """The numbers of its lines in the file."""
-    start = run.piece.first + run.low - run.piece.at
-    return start, start + run.high - run.low - 1
+def _sources(
+    view: View, described: Sequence[LinesThere], files: dict[str, Spans] | None, names: dict[str, str]
+) -> Iterator[marker.Source]:
+    in_file = files is not None and len(files) == 1
+    of_output = files is not None and not in_file
+    for there in described:
+        spans = (file_span(run) if in_file else (run.low + 1, run.high) for run in there.runs)
+        lines = merge_spans(spans) if len(described) > 1 else ()
+        same = in_file and all(run.piece.keys == run.reference.piece.keys for run in there.runs)
+        source, words = _source(view, there.runs[0].reference.delivery), _there(there, names)
+        yield replace(source, lines=lines, of_output=of_output, there=words, same_file=same, form=there.form)
 
 
-def _name_sources(
-    view: View, runs: Sequence[Run], names: dict[str, str], *, in_file: bool, of_output: bool
-) -> list[marker.Source]:
-    by_text: dict[tuple[str, Origin, str], list[Run]] = {}
-    for run in runs:
-        event = run.reference.event
-        by_text.setdefault((event.call_id, event.origin, _form(run)), []).append(run)
-    out: list[marker.Source] = []
-    for (_, _, form), theirs in by_text.items():
-        spans = (_ours(run) if in_file else (run.low + 1, run.high) for run in theirs)
-        lines = merge_spans(spans) if len(by_text) > 1 else ()
-        same = in_file and all(run.piece.keys == run.reference.piece.keys for run in theirs)
-        delivery, there = theirs[0].reference.delivery, _there(theirs, names)
-        out.append(source_of(view, delivery, lines, there, of_output=of_output, same_file=same, form=form))
-    return out
-
-
-def _form(run: Run) -> str:
-    """Says how the source shows the lines, if their prefix there differs from the one here."""
-    if (run.reference.piece.sep or "").startswith(DIFF):
-        return "within a diff"
-    return "without numbers" if is_bare(run) else ""
-
-
-def _there(runs: Sequence[Run], names: dict[str, str]) -> str:
-    """What the lines are at the source, in the order in which they stand here, where that is not plain: lines of
-    another file, or with other numbers, or not in one piece."""
-    told = marker.split_tool(runs[0].reference.event.label)[1]
+def _there(there: LinesThere, names: dict[str, str]) -> str:
+    """Return in words which lines they are at the source, in the order of this output. Return "" if that is plain:
+    lines of the same file, with the same numbers, in one piece."""
+    told = marker.split_tool(there.runs[0].reference.event.label)[1]
     by_file: dict[str, list[Run]] = {}
-    for run in runs:
+    for run in there.runs:
         by_file.setdefault(_file_there(run, names, told), []).append(run)
-    moved = any(number_there(run) not in (0, number_here(run)) or _other_files(run) for run in runs)
-    if all(map(number_there, runs)):
-        return " and ".join(map(_numbers_there, by_file, by_file.values())) if moved or any(by_file) else ""
+    if all(map(number_there, there.runs)):
+        is_plain = not there.spans and not any(by_file) and not any(map(_other_files, there.runs))
+        return "" if is_plain else " and ".join(map(_numbers_there, by_file, by_file.values()))
     file = next(iter(by_file)) if len(by_file) == 1 else ""
-    if len(spans_of((place_there(run), run) for run in runs)) == 1:
-        return file
-    places = marker.spell_lines(spans_of((place_shown(run), run) for run in runs))
-    return f"{file} {places} {marker.PLACES}".lstrip()
+    return f"{file} {marker.spell_lines(there.spans)} {marker.PLACES}".lstrip() if there.spans else file
 
 
 def _numbers_there(file: str, runs: Sequence[Run]) -> str:
@@ -294,3 +250,28 @@ def _path_there(run: Run) -> str:
     path = path_in(run.reference.piece.sep).removeprefix("./")
     is_same = all(f"/{key}".endswith(f"/{path.lstrip('/')}") for key in run.piece.keys)
     return "" if is_same else path
+
+
+# ---------------------------------------------------------------- for the log
+
+
+def _stands_of(view: View, runs: Sequence[Run], left_out: Sequence[str]) -> tuple[tuple[Stand, ...], str]:
+    """Return the stands of an omission. Its lines are recognised by them in a text that was cut. Also return the lines
+    themselves if the sources show them with other numbers, or with numbers that this output does not have."""
+    there = [_lines_there(view, run) for run in runs]
+    stands = tuple(_stand(run, lines) for run, lines in zip(runs, there, strict=True))
+    is_same = (there[0] if len(there) == 1 else list(chain.from_iterable(there))) == left_out
+    return stands, "" if is_same else "\n".join(left_out)
+
+
+def _lines_there(view: View, run: Run) -> Sequence[str]:
+    """Return the lines of a run as its source shows them, numbers included."""
+    piece = Piece((), run.reference.piece.at + run.at, run.high - run.low)
+    return view.bodies(Reference(run.reference.delivery, piece))
+
+
+def _stand(run: Run, lines: Sequence[str]) -> Stand:
+    event = run.reference.event
+    is_all = len(lines) == count_lines(event.text) and event.text.endswith("\n")
+    named = digest(event.text) if is_all else digest_lines(lines)
+    return Stand(event.call_id, event.origin, run.reference.piece.at + run.at, len(lines), named)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from readcache.judging import marker
-from readcache.judging.cover import Coverage, Run, cover
+from readcache.judging.cover import Coverage, Run, cover, is_outdated
 from readcache.judging.insistence import insists
 from readcache.judging.line_index import LineIndex
 from readcache.judging.match import Trust, map_output
@@ -143,16 +143,9 @@ def _why(view: View, omissions: tuple[Omission, ...], coverage: Coverage, everyt
     runs = [run for omission in omissions for run in omission.runs]
     if any(not run.piece.keys or not run.reference.piece.keys for run in runs):
         return Reason.REPEATED_LINES
-    if any(_is_outdated(view, run, coverage) for run in runs):
+    if is_outdated(view, runs, coverage.changed):
         return Reason.UNCHANGED_LINES
     return Reason.COVERED if everything else Reason.OVERLAP
-
-
-def _is_outdated(view: View, run: Run, coverage: Coverage) -> bool:
-    """True if the run's source was shown before its file, or the file that it was copied from, changed."""
-    if not coverage.changed.isdisjoint(run.piece.keys):
-        return True
-    return any(view.was_written_since(key, run.reference.delivery) for key in run.reference.piece.keys)
 
 
 def _why_nothing(coverage: Coverage, sources: Sources) -> Reason:

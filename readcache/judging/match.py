@@ -18,6 +18,7 @@ import itertools
 from bisect import bisect_left
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from readcache.judging.landmarks import find_landmarks
 from readcache.judging.notices import complains, find_complaints, find_cuts
@@ -59,6 +60,16 @@ def _with_separator(claim: Claim, lines: Sequence[str], view: View) -> Claim:
     if not found:
         return Anything()
     return replace(claim, sep=found[0]) if found[0] else replace(claim, sep=None, lines=None)
+
+
+class _Block(NamedTuple):
+    """Output lines low to high - 1, laid out as a claim's."""
+
+    claim: Claim
+    low: int
+    high: int
+    is_full: bool  # they are as many as the claim can print
+    is_seen: bool  # they were shown of it before, byte for byte
 
 
 class _Layout:
@@ -192,35 +203,36 @@ class _Layout:
     # ------------------------------------------------------------ several raw claims
 
     def _between_borders(self, claims: list[Claim], low: int, high: int) -> list[Piece]:
-        """Two or more claims without a landmark between: they are told apart where their lengths add up, or where
-        visible lines bear them out; all else may be of any of the files."""
+        """Return the pieces of two or more claims without a landmark between them. If the lines of a claim are not
+        proven, they may be lines of any file beside them that is not proven either."""
+        blocks = self._lay_out(claims, low, high)
+        certain = _certain_borders(blocks)
+        out: list[Piece] = []
+        open_claims: list[Claim] = [] if blocks else claims
+        for n, (claim, start, end, _, is_seen) in enumerate(blocks):
+            if isinstance(claim, FileLines) and (is_seen or (certain[n] and certain[n + 1])):
+                out += self._anywhere(open_claims, low, start) + self._raw(claim, start, end, ends=certain[n + 1])
+                open_claims, low = [], end
+            else:
+                open_claims.append(claim)
+        return out + self._anywhere(open_claims, low, high)
+
+    def _lay_out(self, claims: list[Claim], low: int, high: int) -> list[_Block]:
+        """Give each claim the lines that it printed: as many as it can print if that adds up, otherwise as many as its
+        file was last seen to have. One claim of unknown length gets the rest. Return [] if no layout fits."""
         most = [_most_lines(claim) for claim in claims]
         adds_up = None not in most and sum(n or 0 for n in most) == high - low
         lengths = most if adds_up else [self._likely_lines(claim) for claim in claims]
         rest = high - low - sum(n or 0 for n in lengths)
         unknown = lengths.count(None)
         if rest < 0 or unknown > 1 or (rest and not unknown) or not all(map(_can_be_counted, claims)):
-            return self._anywhere(claims, low, high)
-        stops = [low, *itertools.accumulate((rest if n is None else n for n in lengths), initial=low)][1:]
-        spans = list(itertools.pairwise(stops))
-        borne_out = [self._is_borne_out(claim, a, b) for claim, (a, b) in zip(claims, spans, strict=True)]
-        sure = [True, *(adds_up for _ in claims[1:]), True]  # border n stands before claim n
-        for n, claim in enumerate(claims):
-            is_file = isinstance(claim, FileLines)
-            sure[n] |= borne_out[n] and is_file
-            sure[n + 1] |= borne_out[n] and sure[n] and (not is_file or most[n] == lengths[n])
-        for n in reversed(range(len(claims))):
-            sure[n] |= borne_out[n] and sure[n + 1] and isinstance(claims[n], Literal)
-        out: list[Piece] = []
-        open_claims: list[Claim] = []
-        open_low = low
-        for n, (claim, (a, b)) in enumerate(zip(claims, spans, strict=True)):
-            if isinstance(claim, FileLines) and (borne_out[n] or (sure[n] and sure[n + 1])):
-                out += self._anywhere(open_claims, open_low, a) + self._raw(claim, a, b, ends=sure[n + 1])
-                open_claims, open_low = [], b
-            else:
-                open_claims.append(claim)
-        return out + self._anywhere(open_claims, open_low, high)
+            return []
+        out: list[_Block] = []
+        for claim, likely, limit in zip(claims, lengths, most, strict=True):
+            stop = low + (rest if likely is None else likely)
+            out.append(_Block(claim, low, stop, limit == stop - low, self._is_borne_out(claim, low, stop)))
+            low = stop
+        return out
 
     def _likely_lines(self, claim: Claim) -> int | None:
         """How many lines a claim printed if its file is as it was shown; None when that takes what was not shown."""
@@ -268,6 +280,28 @@ class _Layout:
                 out.append(Piece(keys[:MOST_KEYS], low, stop - low))
             low = max(low, stop + 1)
         return out
+
+
+def _certain_borders(blocks: list[_Block]) -> list[bool]:
+    """Return for each border, from the one before the first block to the one after the last, if it is certain."""
+    # `sed -n 1,3p a; cat b; cat c` printed 9 lines. The lines marked = were shown before.
+    #
+    #       a     b       c
+    #     | = = = | ? ? | = = = = |
+    #     0       1     2         3
+    #
+    # From the top: 0 is certain. 1 is certain because a begins at 0 and cannot have more than these three lines.
+    # 2 is certain because the lines of c begin there.
+    # From the bottom: 3 is certain. Only literal text passes that on: a file may have more lines above than were shown.
+    adds_up = all(block.is_full for block in blocks)
+    certain = [True]
+    for block in blocks:
+        certain[-1] |= block.is_seen and isinstance(block.claim, FileLines)
+        certain.append(certain[-1] and block.is_full and (block.is_seen or adds_up))
+    certain[-1] = True
+    for n in reversed(range(len(blocks))):
+        certain[n] |= certain[n + 1] and blocks[n].is_seen and isinstance(blocks[n].claim, Literal)
+    return certain
 
 
 def _is_landmark(claim: Claim) -> bool:

@@ -12,7 +12,7 @@ from readcache.judging.cover import Run
 from readcache.model.events import Origin
 from readcache.model.key_view import Delivery
 from readcache.model.spans import Span, Spans, merge_spans
-from readcache.model.text import ELISION, shows_numbers
+from readcache.model.text import DIFF, ELISION, shows_numbers
 
 # Files, and stretches of their lines, that a marker names; more are hard to read, and cost what they save.
 MOST_FILES = 2
@@ -20,28 +20,82 @@ MOST_SPANS = 4
 # Stretches at its sources that a marker names for lines that do not stand in one piece there: of 4, max saves a tenth
 # of a point less, of any number 0.03 points more, in markers of hundreds of characters.
 MOST_THERE = 8
-# Runs behind one marker: whether it has words for them is asked with each that is added. The recordings have 18.
+# Runs of one marker: all are described again with each that is added. The recordings have 18.
 MOST_RUNS = 100
 
 
 @dataclass(frozen=True, slots=True)
+class LinesThere:
+    """Omitted lines at one source: their runs, as the source shows them in one form."""
+
+    runs: Sequence[Run]
+    form: str  # how the source shows them, if not as this output does
+    spans: Sequence[Span]  # what a marker names: lines of the file if all have numbers there, or of the source's text
+
+
+@dataclass(frozen=True, slots=True)
 class Omission:
-    """Output lines low to high - 1 that may be left out, and the runs that say where they stand."""
+    """Output lines low to high - 1 that may be omitted, and the runs that say where they are."""
 
     low: int
     high: int
-    runs: tuple[Run, ...]
+    runs: Sequence[Run]
 
 
 def make_omissions(runs: Sequence[Run]) -> tuple[Omission, ...]:
-    """Adjacent runs become one omission, as long as one marker can describe them."""
+    """Join adjacent runs to one omission, as long as one marker can describe them."""
     groups: list[list[Run]] = []
     for run in sorted(runs, key=lambda r: r.low):
-        if groups and groups[-1][-1].high == run.low and _has_words([*groups[-1], run]):
+        if groups and groups[-1][-1].high == run.low and describe([*groups[-1], run]):
             groups[-1].append(run)
         else:
             groups.append([run])
-    return tuple(Omission(group[0].low, group[-1].high, tuple(group)) for group in groups)
+    return tuple(Omission(group[0].low, group[-1].high, group) for group in groups)
+
+
+def describe(runs: Sequence[Run]) -> list[LinesThere] | None:
+    """Return what one marker says of where these runs are, a source each. Return None if no marker can say of them all
+    that it has to, or if it would be too long."""
+    if len(runs) > MOST_RUNS or (any(map(is_bare, runs)) and named_lines(runs) is None):
+        return None
+    groups: dict[tuple[str, Origin, str], list[Run]] = {}
+    for run in runs:
+        event = run.reference.event
+        groups.setdefault((event.call_id, event.origin, _form(run)), []).append(run)
+    out: list[LinesThere] = []
+    for (_, _, form), theirs in groups.items():
+        spans = _spans_there(theirs, runs)
+        if spans is None:
+            return None
+        out.append(LinesThere(theirs, form, spans))
+    is_short = sum(len(there.spans) for there in out) <= MOST_THERE
+    texts = {(call_id, origin) for call_id, origin, _ in groups}
+    return out if is_short and len(texts) <= marker.MOST_SOURCES else None
+
+
+def _form(run: Run) -> str:
+    """Return how the source shows the lines, if their prefix there differs from the one here."""
+    there = run.reference.piece.sep
+    if there is not None and there.startswith(DIFF):
+        return "within a diff"
+    return "without numbers" if is_bare(run) else ""
+
+
+def _spans_there(runs: Sequence[Run], of: Sequence[Run]) -> list[Span] | None:
+    """Return the lines that the marker of all the runs `of` has to name at one source. They are numbers in the file if
+    these differ from the numbers here, and places in the source's text if the lines are not in one piece there. Return
+    None if it cannot name them."""
+    is_in_one_piece = len(spans_of((place_there(run), run) for run in runs)) == 1
+    moved = [run for run in runs if number_there(run) not in (0, number_here(run))]
+    if all(map(number_there, runs)):
+        if moved:
+            return spans_of((number_there(run), run) for run in runs)
+        return [] if is_in_one_piece or named_lines(of) is not None else None
+    if is_in_one_piece:
+        return []
+    if any(run.piece.sep is not None for run in moved) or not all(map(place_shown, runs)):
+        return None  # the numbers differ, and the marker could name only the places; or their places are not known
+    return spans_of((place_shown(run), run) for run in runs)
 
 
 def named_lines(runs: Sequence[Run]) -> dict[str, Spans] | None:
@@ -50,8 +104,7 @@ def named_lines(runs: Sequence[Run]) -> dict[str, Spans] | None:
     for run in runs:
         if len(run.piece.keys) != 1 or not run.piece.first:
             return None
-        start = run.piece.first + run.low - run.piece.at
-        spans.setdefault(run.piece.keys[0], []).append((start, start + run.high - run.low - 1))
+        spans.setdefault(run.piece.keys[0], []).append(file_span(run))
     if any(a[1] >= b[0] for found in spans.values() for a, b in itertools.pairwise(found)):
         return None
     merged = {path: merge_spans(found) for path, found in spans.items()}
@@ -61,6 +114,12 @@ def named_lines(runs: Sequence[Run]) -> dict[str, Spans] | None:
 def count_chars(lines: Sequence[str], low: int, high: int) -> int:
     """The characters of lines low to high - 1, with their newlines."""
     return sum(map(len, lines[low:high])) + high - low
+
+
+def file_span(run: Run) -> Span:
+    """Return the numbers of the run's lines in the file."""
+    start = run.piece.first + run.low - run.piece.at
+    return start, start + run.high - run.low - 1
 
 
 def is_bare(run: Run) -> bool:
@@ -108,33 +167,3 @@ def spans_of(runs: Iterable[tuple[int, Run]]) -> list[Span]:
         else:
             out.append((start, end))
     return out
-
-
-def _has_words(runs: Sequence[Run]) -> bool:
-    """True if one marker can say of them all what it has to."""
-    by_source: dict[tuple[str, Origin], list[Run]] = {}
-    for run in runs:
-        by_source.setdefault(_source(run), []).append(run)
-    if len(runs) > MOST_RUNS or len(by_source) > marker.MOST_SOURCES:
-        return False
-    if any(map(is_bare, runs)) and named_lines(runs) is None:
-        return False
-    return sum(_count_told(theirs, runs) for theirs in by_source.values()) <= MOST_THERE
-
-
-def _count_told(runs: Sequence[Run], of: Sequence[Run]) -> int:
-    """How many stretches the marker of all the runs `of` has to name for those that do not stand in one piece at their
-    source; too many where it cannot name them."""
-    places = spans_of((place_there(run), run) for run in runs)
-    moved = [run for run in runs if number_there(run) not in (0, number_here(run))]
-    if not all(map(number_there, runs)):
-        shows_others = any(run.piece.sep is not None for run in moved)  # numbers, and places alone can be named
-        is_told = len(places) == 1 or (not shows_others and all(map(place_shown, runs)))
-        return len(places) - (len(places) == 1) if is_told else MOST_THERE + 1
-    if moved:
-        return len(spans_of((number_there(run), run) for run in runs))
-    return 0 if len(places) == 1 or named_lines(of) is not None else MOST_THERE + 1
-
-
-def _source(run: Run) -> tuple[str, Origin]:
-    return run.reference.event.call_id, run.reference.event.origin

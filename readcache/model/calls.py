@@ -112,20 +112,15 @@ class Calls:
         if is_new and before.account is not None:
             self._bounce(self.bounces.show(after))
             self._read(after)
-        if counted(before) != counted(after):
-            self._uncount(before)
-            self._count(after)
-            if before.account is not None and after.account is not None:
-                self._note_settled(before.account, after.account, before.when.call)
-        if lost:
-            self._remove(len(before.text) - len(after.text))
-        known = {pointer.wording for pointer in before.pointers}
-        is_mended = any(pointer.wording not in known for pointer in after.pointers)
-        if is_mended and not is_new and self._is_cached and before.when.call < self._at_once:
+        self._recount(before, after)
+        mended = {pointer.wording for pointer in after.pointers} - {pointer.wording for pointer in before.pointers}
+        if mended and not is_new and self._is_cached and before.when.call < self._at_once:
             self.counts["cache_writes"] += 1  # nothing but our marker changed
         self._is_cached = self._is_cached and before.unconfirmed
-        if lost and len(after.text) < len(before.text) and before.when.call >= self._at_once:
-            self._save_nothing(before.when.call)
+        if lost and len(after.text) < len(before.text):
+            self._remove(len(before.text) - len(after.text))
+            if before.when.call >= self._at_once:
+                self._save_nothing(before.when.call)
 
     def write(self, event: Wrote, *, is_news: bool) -> Invalidation:
         """Take in a write; what it makes of older deliveries of its files. `is_news`: it was one, or may have been one
@@ -220,7 +215,12 @@ class Calls:
             self._repeats.append(call)
             del self._repeats[:-MOST_REPEATS]
 
-    def _note_settled(self, before: Account, after: Account, call: int) -> None:
-        """The whole output was shown instead of a reply that omitted lines: nobody has to insist on it."""
-        if after.outcome is Outcome.FULL and self._omitted.get(before.request, (0, 0))[0] == call:
-            del self._omitted[before.request]
+    def _recount(self, before: Delivered, after: Delivered) -> None:
+        """Count what was finally shown instead of what was counted before."""
+        account = counted(after)
+        if account is None or account == counted(before):
+            return
+        self._uncount(before)
+        self._count(after)
+        if account.outcome is Outcome.FULL and self._omitted.get(account.request, (0, 0))[0] == before.when.call:
+            del self._omitted[account.request]  # nobody has to insist on the omitted lines: they were shown

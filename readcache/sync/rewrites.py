@@ -14,29 +14,27 @@ from readcache.sync.returned import Made
 from readcache.sync.search import Standing
 from readcache.sync.texts import MessageText, MessageTexts
 
+Edit = tuple[Standing, Delivered, str]  # where a reply is; the reply, settled; the new one: only its markers differ
+MarkerEdit = tuple[MessageText, CharSpan, str, Iterable[Made]]  # where a marker is; the new text; the replies with it
+
 
 class Rewrites:
     """The changes to the texts of one list."""
 
-    def __init__(self, texts: MessageTexts) -> None:
+    def __init__(self, texts: MessageTexts, edits: Iterable[Edit], orphans: Iterable[MarkerEdit] = ()) -> None:
         self._texts = texts
         self._changes: defaultdict[MessageText, dict[CharSpan, str]] = defaultdict(dict)
         self._replies: defaultdict[MessageText, dict[str, CharSpan]] = defaultdict(dict)  # call id -> where it stands
-
-    def mend(self, place: Standing, event: Delivered, reply: str) -> None:
-        """`reply` replaces the settled reply `event`. Only its markers differ."""
-        changes = dict(_marker_changes(place, event, reply)) if place.text is not None else {}
-        if changes and place.text is not None:
-            self._changes[place.text].update(changes)
-            self._replies[place.text][event.call_id] = place.stretch
-
-    def change(self, text: MessageText, stretch: CharSpan, new: str, made: Iterable[Made]) -> None:
-        """`new` replaces a marker of these replies, unless something else already does."""
-        if stretch in self._changes[text]:
-            return
-        self._changes[text][stretch] = new
-        for each in made if text.call_id is None else ():
-            self._replies[text].setdefault(each.event.call_id, stretch_left(each.event, text.free, ""))
+        for place, event, reply in edits:
+            changes = dict(_marker_changes(place, event, reply)) if place.text is not None else {}
+            if changes and place.text is not None:
+                self._changes[place.text].update(changes)
+                self._replies[place.text][event.call_id] = place.stretch
+        for text, stretch, new, made in orphans:
+            if stretch not in self._changes[text]:
+                self._changes[text][stretch] = new
+                for each in made if text.call_id is None else ():
+                    self._replies[text].setdefault(each.event.call_id, stretch_left(each.event, text.free, ""))
 
     def texts(self) -> tuple[dict[str, str], dict[TextPlace, str]]:
         """The new whole texts, by call and by place. What would cost a line that stands there is given up."""

@@ -194,7 +194,7 @@ class Search:
         return sorted(chosen, key=lambda delivery: ranks[delivery])
 
     def _anchors(self) -> list[_Anchor]:
-        """(place, rank) of what was found, ascending in both: the longest such row, as most lists are in order."""
+        """(place, rank) of what was found, ascending in both: as many as possible, as most lists are in order."""
         ranks, order = self._ranks(), self._texts.order()
         known = [
             ((order[place.text], place.stretch), ranks[delivery])
@@ -202,21 +202,25 @@ class Search:
             for delivery, place in places.items()
             if place.text is not None and place.text in order and delivery in ranks
         ]
-        known.sort()
-        tails: list[int] = []  # the rank that ends the best row of each length
-        ends: list[int] = []  # its index in `known`
-        before: list[int] = []
-        for at, (_, rank) in enumerate(known):
-            length = bisect_left(tails, rank)
-            before.append(ends[length - 1] if length else -1)
-            tails[length:] = [rank, *tails[length + 1 :]]
-            ends[length:] = [at, *ends[length + 1 :]]
-        row = []
-        at = ends[-1] if ends else -1
-        while at >= 0:
-            row.append(known[at])
-            at = before[at]
-        return row[::-1]
+        return _longest_increasing(sorted(known))
+
+
+def _longest_increasing(anchors: Sequence[_Anchor]) -> list[_Anchor]:
+    """Return the longest increasing subsequence by rank, found by patience sorting in n log n steps."""
+    ranks: list[int] = []  # the lowest rank that ends a subsequence of each length
+    ends: list[int] = []  # the index of that anchor
+    before: list[int] = []  # for each anchor, the index of the one before it in its subsequence
+    for at, (_, rank) in enumerate(anchors):
+        length = bisect_left(ranks, rank)
+        before.append(ends[length - 1] if length else -1)
+        ranks[length : length + 1] = [rank]
+        ends[length : length + 1] = [at]
+    out: list[_Anchor] = []
+    at = ends[-1] if ends else -1
+    while at >= 0:
+        out.append(anchors[at])
+        at = before[at]
+    return out[::-1]
 
 
 def _lines_and_markers(content: str, tag: str) -> Iterator[str]:

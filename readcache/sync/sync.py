@@ -9,7 +9,7 @@ stay. What is rewritten is markers, and nothing else.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import chain
@@ -27,7 +27,7 @@ from readcache.model.withheld import confirmed, with_settled
 from readcache.sync.locate import body, cut_out, locate, locate_unmended, longest_run
 from readcache.sync.mend import Remaining, dangling, mend
 from readcache.sync.returned import LoggedMarkers, Made, unescaped
-from readcache.sync.rewrites import Rewrites
+from readcache.sync.rewrites import Edit, MarkerEdit, Rewrites
 from readcache.sync.search import Search, Standing
 from readcache.sync.settle import amend, answer_shown
 from readcache.sync.texts import MessageText, MessageTexts
@@ -55,7 +55,7 @@ class Reconciler:
         self._has_ids = False  # has a list named a call of this session by its id?
         self._asked_log = False
         self._logged = LoggedMarkers()
-        self._held: set[str] = set()  # calls whose replies with markers stood in a list
+        self._delivered: set[str] = set()  # calls whose replies with markers were in a list
 
     def reconcile(
         self,
@@ -78,32 +78,32 @@ class Reconciler:
         where markers stand in the list that are in no visible reply.
         """
         self._list.update(visible_to_model(messages))
-        known = _with_unconfirmed(view)
-        visible = [d for d in known if not batch or d.event.when.batch != batch or self._named(d.event)]
-        for delivery in self._places.keys() - set(visible):
-            self._leave(delivery)
+        visible = [
+            d for d in _with_unconfirmed(view) if not batch or d.event.when.batch != batch or self._named(d.event)
+        ]
         self._has_ids = self._has_ids or self._names_calls(visible, log)
-        settled = self._find(visible, view.ids.reused, tag)
+        settled = self._locate_all(visible, view.ids.reused, tag)
         if view.waiting:  # one that is not in the list yet may come
             visible = [d for d in visible if not d.event.unconfirmed or d in self._places]
-        rewrites = Rewrites(self._list)
         if not gives_back:
-            self._held.update(delivery.event.call_id for delivery in visible)
-        self._mend(view, visible, settled, rewrites)
-        self._see_to_returned(view, settled, rewrites, tag, log, gives_back)
-        by_call, by_place = rewrites.texts()
+            self._delivered.update(delivery.event.call_id for delivery in visible)
+        edits, given_back = self._check_markers(view, visible, settled)
+        for delivery in given_back:  # from now on its markers are in no reply
+            self._leave(delivery)
+            settled.pop(delivery, None)
+        orphans = self._orphan_markers(view, settled, tag, log, gives_back)
+        by_call, by_place = Rewrites(self._list, edits, orphans).texts()
         in_list = [Forgot(frozenset(view.ids.doubted))] if view.ids.doubted else []  # what stands there is seen to
         return Synced(by_call, by_place, (*in_list, *self._events(visible, settled)))
 
     def with_replies(self, replies: Mapping[str, str]) -> Mapping[TextPlace, str]:
         """Other texts for replies that stand in the list, by call id, as `Synced.by_place` has them."""
-        rewrites = Rewrites(self._list)
+        edits: list[Edit] = []
         for delivery, place in self._places.items():
             event = delivery.event
-            if event.origin is Origin.RESULT and event.call_id in replies and place.text is not None:
-                reply = replies[event.call_id].removeprefix(event.head).removesuffix(event.tail)
-                rewrites.mend(place, event, reply)
-        return rewrites.texts()[1]
+            if event.origin is Origin.RESULT and event.call_id in replies:
+                edits.append((place, event, replies[event.call_id].removeprefix(event.head).removesuffix(event.tail)))
+        return Rewrites(self._list, edits).texts()[1]
 
     def standing(self) -> list[tuple[Delivery, Standing]]:
         """The results that stand in the list, and where."""
@@ -118,38 +118,38 @@ class Reconciler:
         """The index of the message in which a text stands."""
         return self._list.order()[text][0]
 
-    def _mend(
-        self, view: View, visible: Sequence[Delivery], settled: dict[Delivery, Settled], rewrites: Rewrites
-    ) -> None:
-        """Points the markers of replies that stay at what is there, oldest first: what they name is older."""
-        places = self._places
-        gone = [delivery for delivery in visible if delivery not in places] if len(places) < len(visible) else []
+    def _check_markers(
+        self, view: View, visible: Sequence[Delivery], settled: dict[Delivery, Settled]
+    ) -> tuple[list[Edit], list[Delivery]]:
+        """Point the markers of replies that stay at what is there. The oldest come first, because markers name older
+        texts. Return the edits of the list, and the replies that the model never read: their lines have to return."""
+        gone = [delivery for delivery in visible if delivery not in self._places]
         cut: dict[tuple[str, Origin], str | None] = {(d.event.call_id, d.event.origin): None for d in gone}
         cut |= {(d.event.call_id, d.event.origin): to.text for d, to in settled.items() if to.lost}
         remaining = Remaining(view, view.is_visible, cut)
+        edits: list[Edit] = []
+        given_back: list[Delivery] = []
         for delivery in visible:
-            event = delivery.event
-            place = places.get(delivery) if event.pointers else None
+            place = self._places.get(delivery) if delivery.event.pointers else None
             if place is None:
                 continue
-            if delivery in settled:
-                event = with_settled(event, settled[delivery])
+            before = settled.get(delivery)
+            event = with_settled(delivery.event, before) if before is not None else delivery.event
             lost = dangling(event, remaining)
-            if event.call_id not in self._held and not _is_cut_through(event, lost):
+            if event.call_id not in self._delivered and not _is_cut_through(event, lost):
                 if any(pointer.line >= 0 for pointer in lost):
-                    self._leave(delivery)
-                    settled.pop(delivery, None)
+                    given_back.append(delivery)
                     remaining.lose(event.call_id, event.origin)
                     continue
                 if any(pointer.line >= 0 for pointer in event.pointers):
-                    self._held.add(event.call_id)
+                    self._delivered.add(event.call_id)
             if lost:
-                before = settled.get(delivery)
                 mended = mend(view, event, lost, None)
                 settled[delivery] = replace(mended, lost=before is not None and before.lost)
-                rewrites.mend(place, event, mended.text)
+                edits.append((place, event, mended.text))
             elif place.unmended:
-                rewrites.mend(place, event, event.text)
+                edits.append((place, event, event.text))
+        return edits, given_back
 
     def _names_calls(self, visible: Sequence[Delivery], log: Log) -> bool:
         """Does the list name calls by the ids that this session was told? Those of calls that are gone are in the log,
@@ -167,59 +167,47 @@ class Reconciler:
         self._asked_log = True
         return any(self._list.knows(event.call_id) for event in logged if isinstance(event, Delivered))
 
-    def _see_to_returned(
-        self, view: View, settled: Mapping[Delivery, Settled], rewrites: Rewrites, tag: str, log: Log, gives_back: bool
-    ) -> None:
-        """Replies that were forgotten and are in the list again, as when a rewind is undone, do not count as seen: what
-        their markers point at may leave without notice, so that the markers have to go at once. So do those of replies
-        that were not shown yet, with the lines themselves."""
+    def _orphan_markers(
+        self, view: View, settled: Mapping[Delivery, Settled], tag: str, log: Log, gives_back: bool
+    ) -> Iterator[MarkerEdit]:
+        """Replace the markers that are in no visible reply.
+
+        Replies that were forgotten and are in the list again, as when a rewind is undone, do not count as seen. What
+        their markers point at may leave without notice, so that the markers have to go immediately. Markers of replies
+        that were not shown yet have to go, too; the lines themselves replace them."""
+        promised = cache(lambda: _promised(self._places, settled))
         for text in self._list.marked(tag):
-            if text.own:
-                continue
-            for at, line in text.marked_lines(tag):
+            for at, line in text.marked_lines(tag) if not text.own else ():
                 for (start, end), made in self._logged.find(line, tag, view, log):
-                    self._held.update(() if gives_back else made)
+                    self._delivered.update(() if gives_back else made)
+                    own = [made[text.call_id]] if text.call_id and text.call_id in made else list(made.values())
                     shown = line[start:end]
-                    instead = self._instead(view, settled, text, unescaped(shown), made)
-                    if instead is not None and unescaped(shown) != shown:
-                        instead = json.dumps(instead)[1:-1]
-                    if instead is not None:
-                        rewrites.change(text, (at + start, at + end), instead, made.values())
+                    marker = unescaped(shown)
+                    if not self._may_stay(text, marker, made, own, promised()):
+                        instead = self._logged.instead(own, self._delivered)
+                        new = instead if marker == shown else json.dumps(instead)[1:-1]
+                        yield text, (at + start, at + end), new, made.values()
 
-    def _instead(
-        self,
-        view: View,
-        settled: Mapping[Delivery, Settled],
-        text: MessageText,
-        marker: str,
-        made: Mapping[str, Made],
-    ) -> str | None:
-        """The replacement for a marker that is in no reply; None: it may stay."""
-        own = [made[text.call_id or ""]] if text.call_id in made else list(made.values())
-        is_own = text.call_id is None or text.call_id in made
-        if is_own and any(self._promises(view, settled, each.event.call_id, marker) for each in own):
-            return None  # a copy of a reply that is handled elsewhere
+    def _may_stay(
+        self, text: MessageText, marker: str, made: Mapping[str, Made], own: list[Made], promised: set[tuple[str, str]]
+    ) -> bool:
+        """Check if a marker that is in no visible reply may stay. `own`: the replies to which its text may belong."""
+        if text.call_id in (None, *made) and any((each.event.call_id, marker) in promised for each in own):
+            return True  # a copy of a reply that is handled elsewhere
         if self._has_ids and text.call_id not in made and self._logged.is_content(marker):
-            return None
-        if text.call_id is None and self._has_ids:
-            if all(map(self._list.knows, made)):
-                return None  # the replies are in the list, so that this text quotes one, as a user does
-            if all(_stands_beside(text, each) for each in own):
-                return None  # old turns as one text
-        return self._logged.instead(own, self._held)
+            return True
+        if text.call_id is not None or not self._has_ids:
+            return False
+        if all(map(self._list.knows, made)):
+            return True  # the replies are in the list, so that this text quotes one, as a user does
+        return all(_stands_beside(text, each) for each in own)  # old turns as one text
 
-    def _promises(self, view: View, settled: Mapping[Delivery, Settled], call_id: str, wording: str) -> bool:
-        """True if a reply to this call that stays has the marker, and its source."""
-        known = self._places if call_id in view.waiting else view.of_call(call_id)
-        staying = [d for d in known if d in self._places and d.event.call_id == call_id]
-        shown = [with_settled(d.event, settled[d]) if d in settled else d.event for d in staying]
-        pointers = [pointer for event in shown for pointer in event.pointers]
-        return any(pointer.sources and pointer.line >= 0 and pointer.wording == wording for pointer in pointers)
-
-    def _find(self, visible: Sequence[Delivery], reused: Container[str], tag: str) -> dict[Delivery, Settled]:
+    def _locate_all(self, visible: Sequence[Delivery], reused: Container[str], tag: str) -> dict[Delivery, Settled]:
         """Looks for each delivery that is not known to stand where it stood. What has no place after that is gone; what
         has one and was cut is settled. An id that more than one call had names no text that was cut: it may be another
         call's."""
+        for delivery in self._places.keys() - set(visible):
+            self._leave(delivery)
         settled: dict[Delivery, Settled] = {}
         missing: list[Delivery] = []
         for delivery in visible:
@@ -314,6 +302,13 @@ class Reconciler:
         return events + [event for event in settled.values() if event.call_id not in forgotten]
 
 
+def _promised(places: Iterable[Delivery], settled: Mapping[Delivery, Settled]) -> set[tuple[str, str]]:
+    """Return the markers with a source in replies that stay: (call id, marker)."""
+    replies = (with_settled(d.event, settled[d]) if d in settled else d.event for d in places if d.event.pointers)
+    pointers = ((reply.call_id, pointer) for reply in replies for pointer in reply.pointers)
+    return {(call_id, pointer.wording) for call_id, pointer in pointers if pointer.sources and pointer.line >= 0}
+
+
 def _shares_lines(event: Delivered, content: str, tag: str) -> bool:
     """Check whether a line of the delivery, or words of ours, are left in this text. Without them nothing says that it
     is of the same call, and the log does not need it."""
@@ -353,15 +348,8 @@ def _is_all_of(text: MessageText, event: Delivered) -> bool:
 
 
 def _standing_in(event: Delivered, texts: Sequence[MessageText], tag: str) -> Standing | None:
-    places = chain((_whole(event, text) for text in texts), (_unmended(event, text, tag) for text in texts))
-    return next((place for place in places if place is not None), None)
-
-
-def _whole(event: Delivered, text: MessageText) -> Standing | None:
-    stretch = locate(event, text.free)
-    return None if stretch is None else Standing(text, stretch)
-
-
-def _unmended(event: Delivered, text: MessageText, tag: str) -> Standing | None:
-    stretch = locate_unmended(event, text.free, tag)
-    return None if stretch is None else Standing(text, stretch, unmended=True)
+    """Return the place of a delivery, as it is or with markers from before they were mended."""
+    whole = ((text, locate(event, text.free), False) for text in texts)
+    unmended = ((text, locate_unmended(event, text.free, tag), True) for text in texts)
+    found = (Standing(text, span, is_old) for text, span, is_old in chain(whole, unmended) if span is not None)
+    return next(found, None)

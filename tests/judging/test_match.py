@@ -192,6 +192,14 @@ def test_a_file_that_may_have_grown_says_nothing_about_where_the_next_begins() -
     assert not any(piece.eof for piece in pieces)
 
 
+def test_the_beginning_of_a_file_of_unknown_length_says_nothing_about_where_the_next_begins() -> None:
+    view = View()
+    shown = Piece((G,), 0, 8, 1)  # no more of the file was shown
+    view.apply(Delivered("c1", "\n".join(OTHER[:8]) + "\n", "sed", pieces=(shown,), when=Moment(1)))
+    pieces = map_output([FileLines((G,)), FileLines((F,), (1, 5))], [*OTHER, *LINES[:3]], view)
+    assert numbers(pieces, F) == {}
+
+
 def test_a_length_that_is_known_but_not_borne_out_is_no_border() -> None:
     changed = ["new first row", *OTHER[1:9]]
     pieces = map_output([FileLines((G,)), FileLines((F,))], [*changed, *LINES], knowing((G, OTHER)))
