@@ -266,10 +266,11 @@ class Reader:
             try:
                 with self._transaction() as view:
                     made = events(view)
-                    log.append(made, at)
+                    log.append(made, at, keep=True)
             except StoreError as error:
                 log.fail(call_id, error)
-                log.append_later(events(log.view) if made is None else made)
+                if made is None:
+                    log.append_later(events(log.view))
 
     def forget(self, call_id: str) -> None:
         """The reply to this call was never shown."""
