@@ -22,15 +22,15 @@ def _nothing(*_: Any, **__: Any) -> None:
 
 
 def _raises_when_the_store_fails() -> list[Patch]:
-    answer = Reader.answer
+    judge = Reader.judge
 
     def raising(self: Reader, *given: Any, **more: Any) -> Any:
-        reply = answer(self, *given, **more)
-        if reply.reason.value == "store_failed":
+        pending = judge(self, *given, **more)
+        if pending.reply.reason.value == "store_failed":
             raise StoreError("the store")
-        return reply
+        return pending
 
-    return [(Reader, "answer", raising)]
+    return [(Reader, "judge", raising)]
 
 
 def _forgets_what_it_could_not_store() -> list[Patch]:
