@@ -111,9 +111,10 @@ class Log:
     @property
     def store(self) -> Store:
         """The open store. Raises StoreError."""
-        if self._store is None:
-            self._store = self._open_store()
-        return self._store
+        with self.lock:
+            if self._store is None:
+                self._store = self._open_store()
+            return self._store
 
     def open(self) -> None:
         """Opens the store. A failure is counted; every call tries again, and until one succeeds everything is shown."""
