@@ -8,7 +8,6 @@ this: two threads that fork at the same time would otherwise each hold what the 
 
 from __future__ import annotations
 
-import functools
 import importlib
 import os
 import pkgutil
@@ -18,8 +17,6 @@ from typing import Protocol
 
 # The order in which a call takes locks: a log is locked before the files it follows, and before its store.
 SESSIONS, LOGS, FILES, STORES, CONNECTIONS = range(5)
-
-_ROOMS = ("model", "shell", "judging", "messages", "sync", "restore", "log")  # a call's way
 
 
 class Forkable(Protocol):
@@ -61,11 +58,18 @@ class ForkLock:
 _forking = threading.Lock()
 _followers: weakref.WeakSet[Forkable] = weakref.WeakSet()
 _told: list[Forkable] = []  # belongs to the thread that has `_forking`
+_not_imported: dict[str, None] = {}  # in order
 
 
 def follow_forks(follower: Forkable) -> None:
     """Tells `follower` of every fork for as long as it lives."""
     _followers.add(follower)
+
+
+def import_before_fork(*names: str) -> None:
+    """Import these modules before the next fork, and the modules of each package among them. A module that another
+    thread imports during the fork stays locked in the child for ever, and no lock of ours is around an import."""
+    _not_imported.update(dict.fromkeys(names))
 
 
 def _before_fork() -> None:
@@ -77,15 +81,12 @@ def _before_fork() -> None:
         _told.append(follower)
 
 
-@functools.lru_cache(maxsize=1)
 def _finish_imports() -> None:
-    """Imports whatever a call imports at its first need. A module that another thread is importing at the fork stays
-    locked in the child for ever, and no lock of ours is around an import."""
-    for room in _ROOMS:
-        package = importlib.import_module(f"readcache.{room}")
-        for module in pkgutil.iter_modules(package.__path__):
-            importlib.import_module(f"readcache.{room}.{module.name}")
-    importlib.import_module("bashlex.parser")
+    for name in list(_not_imported):
+        package = importlib.import_module(name)
+        for module in pkgutil.iter_modules(getattr(package, "__path__", ())):
+            importlib.import_module(f"{name}.{module.name}")
+        _not_imported.pop(name, None)  # another thread may fork, too
 
 
 def _after_fork() -> None:

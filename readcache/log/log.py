@@ -3,8 +3,8 @@
     with log.transaction() as view:      # the store's newest events are folded in; nobody else writes meanwhile
         log.append([event, ...])         # stored and folded
 
-After any failure of the store the view is folded anew from the log before it is used again, so that it never holds what
-the log does not. Events that take something out of view must not get lost on the way: `append_later` keeps them until
+After any failure of the store the view is folded again from the log before it is used, so that it never has what the
+log does not. Events that remove something from the view must not get lost on the way: they wait in an `Outbox` until
 the store takes them, and until then no transaction begins.
 """
 
@@ -49,6 +49,38 @@ Instant = tuple[float, int]  # by the log's clock, and by the number of texts th
 Position = tuple[Store, int]  # a log's end: its store, and the number of the last record there that was folded
 
 
+class Outbox:
+    """Events that must reach the store and are not known to be there, oldest first. `waiting` is for the next
+    transaction; the open transaction has stored `given`.
+
+    Invariant: the view has each of them exactly once. An event leaves when a transaction that stored it is committed.
+    """
+
+    def __init__(self) -> None:
+        self.waiting: list[Event] = []
+        self.given: list[Event] = []
+
+    def add(self, event: Event) -> None:
+        """Let an event wait that the view has. Text that was shown does not wait: others may write its files in the
+        meantime, and it would count as shown after that. Only the markers of a fork do, without any file's lines, so
+        that they can be rewritten."""
+        if not isinstance(event, Delivered):
+            self.waiting.append(event)
+        elif event.pointers:
+            self.waiting.append(replace(event, pieces=()))
+
+    def take(self) -> list[Event]:
+        """Remove and return what waits. The view no longer has it."""
+        taken, self.waiting = self.waiting, []
+        return taken
+
+    def roll_back(self) -> None:
+        """Let events wait that were stored in a transaction that failed."""
+        again, self.given = [*self.given, *self.take()], []
+        for event in again:
+            self.add(event)
+
+
 class Log:
     """The log of one reader in one store. `open_store` is tried again while it fails."""
 
@@ -73,17 +105,16 @@ class Log:
         self._seq = 0
         self._partial = False
         self._distrusted = False
-        self._later: list[Event] = []
-        self._in_view = 0  # how many of these the view has
-        self._folded: list[Event] = []  # in the last transaction
+        self._outbox = Outbox()
         self._index: LineIndex | None = None
 
     @property
     def store(self) -> Store:
         """The open store. Raises StoreError."""
-        if self._store is None:
-            self._store = self._open_store()
-        return self._store
+        with self.lock:
+            if self._store is None:
+                self._store = self._open_store()
+            return self._store
 
     def open(self) -> None:
         """Opens the store. A failure is counted; every call tries again, and until one succeeds everything is shown."""
@@ -97,47 +128,42 @@ class Log:
         """A transaction of the store, with everything newer folded in. Raises StoreError when the store fails, at entry
         or at the end."""
         with self.lock:
-            self._folded = []
             try:
                 with self.store.transaction():
-                    taken = self._catch_up()
+                    self._refresh()
                     yield self.view
             except BaseException as error:
-                self._distrust(error)
+                self._distrusted = True
+                self._outbox.roll_back()
+                if isinstance(error, StoreGone):
+                    self._store = None
                 raise
-            del self._later[:taken]
-            self._in_view = 0
+            self._outbox.given = []
 
-    def append(self, events: Sequence[Event], at: float | None = None) -> None:
-        """Within a transaction. `at`: when it happened, by the log's clock; None for now."""
+    def append(self, events: Sequence[Event], at: float | None = None, *, keep: bool = False) -> None:
+        """Store and fold events, within a transaction. `at`: when they happened, by the log's clock; None for now.
+        `keep`: if they cannot be stored, do with them as `append_later` does."""
         if not events:
             return
         at = self.clock() if at is None else at
-        seq = self.store.append(self.session_id, self.agent_id, events, at)
+        try:
+            self._seq = self.store.append(self.session_id, self.agent_id, events, at)
+        except BaseException:
+            self.append_later(events if keep else ())
+            raise
+        if keep:
+            self._outbox.given += events
         for event in events:
             self._fold(event, at, is_own=True)
-        self._folded += events
-        self._seq = seq
 
     def append_later(self, events: Iterable[Event]) -> None:
-        """Events that the store would not take now. Until it does, the view goes on with them: a compaction that could
-        not be stored is a compaction all the same. What was shown is not stored later: others may write its files
-        meanwhile, and it would count as shown after that. Only the markers of a fork are, without any file's lines, so
-        that they can be rewritten."""
+        """Have events stored by the next transaction: the store would not take them now. The view has them immediately:
+        a compaction that could not be stored is a compaction all the same."""
         with self.lock:
-            for event in map(_storable, events):
-                is_folded = any(event is one for one in self._folded)
-                if not isinstance(event, Delivered):
-                    self._later.append(event)
-                    self._in_view += is_folded
-                elif not is_folded:
-                    self._fold_later()
-                    self._fold(event, self.clock(), is_own=True)
-                    if event.pointers:
-                        self._later.append(replace(event, pieces=()))
-                        self._in_view += 1
-            self._fold_later()
             self._distrusted = True
+            for event in map(_storable, events):
+                self._fold(event, self.clock(), is_own=True)
+                self._outbox.add(event)
 
     def fail(self, call_id: str, error: BaseException) -> Reason:
         """Counts a failure of ours, and logs it as soon as the store takes it. Gives the reason that stands for it."""
@@ -148,16 +174,15 @@ class Log:
     def unlogged(self) -> list[Failed]:
         """Failures of ours that the store has not taken."""
         with self.lock:
-            return [event for event in self._later if isinstance(event, Failed)]
+            return [event for event in self._outbox.waiting if isinstance(event, Failed)]
 
     def begin_about(self, keys: Iterable[str], digests: Iterable[str]) -> None:
         """Where the log was not folded yet, for one call: the view starts with what matters to these keys and digests
         alone."""
         with self.lock:
-            if self._seq == 0 or self._partial:
+            if (self._seq == 0 or self._partial) and not self._outbox.waiting:
                 self._start_anew()
                 self._partial = True
-                self._distrusted = False
                 for record in self.store.records_about(self.session_id, self.agent_id, keys, digests):
                     self._take(record)
 
@@ -168,8 +193,9 @@ class Log:
         for record in store.records(self.session_id, self.agent_id):
             aside._take(record)
         with self.lock:
-            self.view, self._lately, self._seq, self._index = aside.view, aside._lately, aside._seq, None
-            self._partial = False
+            if not self._outbox.waiting:  # with these, the next transaction folds all
+                self.view, self._lately, self._seq, self._index = aside.view, aside._lately, aside._seq, None
+                self._partial = False
 
     def position(self) -> Position:
         """The end of the log. Within a transaction."""
@@ -263,35 +289,20 @@ class Log:
         if self._store is not None:
             self._store.close()
 
-    def _distrust(self, error: BaseException) -> None:
-        """After a failure: the view is folded anew, from a store that is opened anew where this one has gone."""
-        self._distrusted = True
-        self._fold_later()
-        if isinstance(error, StoreGone):
-            self._store = None
-
-    def _catch_up(self) -> int:
-        """Folds what is new; gives the number of the events kept for later that the log has once this is committed."""
-        is_new = self._distrusted and not self._partial
-        records = self.store.records(self.session_id, self.agent_id, after=0 if is_new else self._seq)
-        if is_new:
+    def _refresh(self) -> None:
+        """Fold what is new in the store. Then store what waits for it."""
+        records = self.store.records(self.session_id, self.agent_id, after=0 if self._distrusted else self._seq)
+        if self._distrusted:
             records = list(records)  # until all is read, the old view is better than none
             self._start_anew()
-        self._distrusted = False
         for record in records:
             self._take(record)
-        self.append(self._later)
-        self._in_view = len(self._later)
-        return len(self._later)
+        self.append(self._outbox.take(), keep=True)
 
     def _start_anew(self) -> None:
-        self.view, self._seq, self._index, self._in_view = View(), 0, None, 0
+        self.view, self._seq, self._index = View(), 0, None
+        self._partial = self._distrusted = False
         self._lately.clear()
-
-    def _fold_later(self) -> None:
-        for event in self._later[self._in_view :]:
-            self._fold(event, self.clock(), is_own=True)
-        self._in_view = len(self._later)
 
     def _take(self, record: Record) -> None:
         event = event_for(record, self.agent_id)

@@ -2,8 +2,9 @@
 shims, servers and adapters share.
 
     reader = Reader(Log(open_store, session_id, agent_id, time.time), Rules(policy, session_tag(session_id)))
-    reply = reader.answer(call)                    # judged, logged, and taken for shown
-    pending = reader.judge(call)                   # judged and logged; it counts as shown after pending.commit()
+    pending = reader.judge(call)
+    print(pending.reply.text)                      # no lock is held, and nothing of the reply counts as seen
+    pending.commit()                               # now it does; without this, nothing ever will
     reader.tell("call_7", lambda view: [Rewound("call_7")])
 
 Nothing here runs a command, reads a file or raises: on any failure of ours the real output goes through, and the
@@ -15,7 +16,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,6 @@ from readcache.judging.compose import compose, pass_through
 from readcache.judging.judge import decide
 from readcache.judging.writes import events_after, events_before, wrote_event
 from readcache.log.log import Instant, Log, Position
-from readcache.log.pending import Pending
 from readcache.log.store import StoreGone
 from readcache.log.telemetry import LISTENERS, tell_answered, tell_counted
 from readcache.model.call import Call
@@ -34,7 +34,7 @@ from readcache.model.frame import with_frame
 from readcache.model.policy import Mode, Rules
 from readcache.model.reply import Outcome, Reason, Reply
 from readcache.model.view import View
-from readcache.model.withheld import confirmed, mark_unconfirmed, withhold
+from readcache.model.withheld import confirmed, mark_unconfirmed, with_settled, withhold
 from readcache.shell.never import is_answer
 from readcache.sync import resume
 from readcache.sync.settle import amend, clip_delivery, kept_of_body, settle_answer
@@ -46,6 +46,18 @@ if TYPE_CHECKING:
 
 # The places of the readers that this process has answered and not closed: it is alive, so that they did not crash.
 _ANSWERING: set[tuple[str, str, str]] = set()
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """The reply to one call, and the function that logs that it was shown."""
+
+    reply: Reply
+    _commit: Callable[[float | None], None] = lambda _: None
+
+    def commit(self, at: float | None = None) -> None:
+        """Log that the reply was shown. Do it at most once. `at`: when that was, by the log's clock; None for now."""
+        self._commit(at)
 
 
 class Confirm(Enum):
@@ -82,40 +94,13 @@ class Reader:
         self._answered = False  # has this process answered a call that is not closed?
         self._reconciler: Reconciler | None = None  # what the last `sync` found
 
-    def answer(
-        self,
-        call: Call,
-        show: Callable[[Reply], float | None] | None = None,
-        *,
-        began: float | None = None,
-        announce: Callable[[], None] | None = None,
-    ) -> Reply:
-        """Judges and logs one call; on any failure of ours, the real output.
-
-        `show` prints the reply and may block: see `judge` and `Pending.commit`. It is not called after a failure of
-        ours. It returns when the reader had the reply, by the log's clock, if that was before it returned. `began`,
-        `announce`: as for `judge`.
-        """
-        confirm = Confirm.ALL if show is None else Confirm.NONE
-        pending = self.judge(call, confirm=confirm, began=began, announce=announce)
-        if show is not None and pending.is_judged:
-            pending.commit(show(pending.reply))
-        return pending.reply
-
-    def judge(
-        self,
-        call: Call,
-        *,
-        confirm: Confirm = Confirm.NONE,
-        began: float | None = None,
-        announce: Callable[[], None] | None = None,
-    ) -> Pending:
-        """Judge and log one call; on any failure of ours, the reply is the real output.
+    def judge(self, call: Call, *, confirm: Confirm = Confirm.NONE, began: float | None = None) -> Pending:
+        """Judge one call; on any failure of ours, the reply is the real output. `began`: when the call started, by the
+        log's clock.
 
         Until the reply is committed, nothing of it counts as seen and every figure counts it as shown in full, unless
-        `confirm` says otherwise. `began`: when the call started, by the log's clock. `announce` is called as soon as it
-        is clear that nothing is omitted from a call that wrote nothing: printing need not wait for the store, because
-        such a call is logged by `Pending.commit`. It must not block or raise.
+        `confirm` says otherwise. Printing does not wait for the store if nothing is omitted from a call that wrote
+        nothing: only `Pending.commit` logs such a call.
         """
         if self.rules.policy.mode is Mode.OFF:
             return Pending(with_frame(pass_through(call, Reason.MODE_OFF), call))
@@ -125,7 +110,7 @@ class Reader:
             call = replace(call, trouble=Reason.NEVER)
         since = time.perf_counter()
         try:
-            pending = self._judge(call, began, announce, confirm)
+            pending = self._judge(call, began, confirm)
         except Exception as error:  # of the store, or a bug of ours: it must not cost the agent its output
             reason = self.log.fail(call.call_id, error)
             tell_counted(self.rules.host, {reason.value: 1})
@@ -157,8 +142,7 @@ class Reader:
         if any(changed.values()):
             tell_counted(self.rules.host, {name: count for name, count in changed.items() if count})
 
-    def _judge(self, call: Call, began: float | None, announce: Callable[[], None] | None, confirm: Confirm) -> Pending:
-        """Return the reply, which is logged unless it was announced."""
+    def _judge(self, call: Call, began: float | None, confirm: Confirm) -> Pending:
         log, policy = self.log, self.rules.policy
         if self._one_call and not policy.any_output:
             log.begin_about(call.reading.keys, [call.digest])
@@ -175,16 +159,15 @@ class Reader:
                 delivered = clip_delivery(delivered, kept_of_body(policy.clip, call.head, delivered.text, call.tail))
             if call.head or call.tail:
                 delivered = replace(delivered, head=call.head, tail=call.tail)
-            if announce is not None and reply.outcome is Outcome.FULL and not writes:
-                announce()
-                committed = partial(self._log_announced, delivered, log.position(), view.calls.tokens)
-                return Pending(reply, True, committed)
-            is_sure = confirm is Confirm.ALL or (confirm is Confirm.FULL and reply.outcome is Outcome.FULL)
+            is_full = reply.outcome is Outcome.FULL
+            is_sure = confirm is Confirm.ALL or (confirm is Confirm.FULL and is_full)
+            if is_full and not writes and not is_sure:
+                return Pending(reply, partial(self._log_shown, delivered, log.position(), view.calls.tokens))
             logged = delivered
             if delivered.text and not is_sure:  # a text that is no source is logged without it, and is as it is
                 logged = mark_unconfirmed(delivered, call.output, judgement.pieces)
             log.append([logged, *events_after(call, delivered.when.call, policy)] if writes else [logged])
-        return Pending(reply, True, partial(self._confirm, logged))
+        return Pending(reply, partial(self._confirm, logged))
 
     def _confirm(self, logged: Delivered, at: float | None) -> None:
         """Log that this reply was shown. Do nothing if it has left the conversation."""
@@ -192,17 +175,18 @@ class Reader:
             call_id = logged.call_id
             self.tell(call_id, lambda view: [confirmed(call_id)] if view.waiting.get(call_id) == logged else [], at)
 
-    def _log_announced(self, delivered: Delivered, end: Position, tokens: int, at: float | None) -> None:
+    def _log_shown(self, delivered: Delivered, end: Position, tokens: int, at: float | None) -> None:
         """Log a delivery after those that were logged while it was shown. Log it without its text if anything came in
         between that may have outdated or removed it. `end`, `tokens`: of the log and its calls, as it was judged.
         """
-        try:  # not later: what comes in between might have taken it away
+        try:  # if this fails it is not tried later: an event in between might have removed the text
             with self._transaction() as view:
                 after = view.calls.tokens + delivered.when.tokens - tokens
                 when = replace(delivered.when, call=view.calls.number_of(delivered.call_id), tokens=after)
                 is_first = self.log.only_grew_since(end) and not view.of_call(delivered.call_id)
                 delivered = replace(delivered, when=when)
-                self.log.append([delivered if is_first else withhold(delivered)], at)
+                shown = with_settled(delivered, confirmed(delivered.call_id)) if delivered.text else delivered
+                self.log.append([shown if is_first else withhold(delivered)], at)
         except StoreError as error:
             self.log.fail(delivered.call_id, error)
 
@@ -266,10 +250,11 @@ class Reader:
             try:
                 with self._transaction() as view:
                     made = events(view)
-                    log.append(made, at)
+                    log.append(made, at, keep=True)
             except StoreError as error:
                 log.fail(call_id, error)
-                log.append_later(events(log.view) if made is None else made)
+                if made is None:
+                    log.append_later(events(log.view))
 
     def forget(self, call_id: str) -> None:
         """The reply to this call was never shown."""

@@ -68,7 +68,7 @@ class Bounces:
             own = _Left(when.call, when.batch, account.request, {}, is_open=not event.unconfirmed)
             self._recent.append(own)
         answer = _Answer(when.call, before, own)
-        if not event.unconfirmed and (not is_withheld(event) or event.text):  # read back, it has its text
+        if not event.unconfirmed and not is_withheld(event):
             return repeated + self._take_lines(event, answer)
         self._withheld.append(answer)  # what a repeat got is known, and its lines are not
         return repeated

@@ -108,7 +108,7 @@ class Calls:
         """Another text replaced a reply, or the reply was withheld or unconfirmed until now. If it is the whole output,
         nothing was saved. Nor was anything saved if the harness cuts the reply at once, because it would have cut the
         longer output too. `lost`: as in `Settled`."""
-        is_new = before.unconfirmed or (is_withheld(before) and not before.text)  # else it was handed out already
+        is_new = before.unconfirmed or is_withheld(before)  # else it was handed out already
         if is_new and before.account is not None:
             self._bounce(self.bounces.show(after))
             self._read(after)

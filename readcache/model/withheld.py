@@ -33,7 +33,7 @@ def withhold(event: T) -> T:
 
 def is_withheld(event: Delivered) -> bool:
     """True for a delivery that is in the log without its text."""
-    return event.account is not None and event.account.shown_chars is not None
+    return not event.text and event.account is not None and event.account.shown_chars is not None
 
 
 def mark_unconfirmed(event: Delivered, output: str, pieces: tuple[Piece, ...]) -> Delivered:

@@ -17,7 +17,6 @@ from readcache.process.settings import Settings, clip_sizes
 if TYPE_CHECKING:
     from readcache.log.reader import Reader
     from readcache.model.policy import Policy, Rules
-    from readcache.model.reply import Reply
     from readcache.process.plan import Plan
 
 RUN = "run"  # the host, if none was named
@@ -69,16 +68,18 @@ def run_held(words: list[str], env: dict[str, str]) -> tuple[bytes | None, int]:
 def answer_held(plan: Plan, output: bytes, status: int, call_id: str | None = None) -> None:
     """Print what the agent should see of `output`, the exact bytes unless lines are omitted, and log it. Print all of
     it if anything fails. Raises `child.OutputLost`."""
-    shown, settings = False, plan.settings
+    shown = False
 
-    def show(reply: Reply) -> None:
+    def answer(reader: Reader, text: str) -> None:
         nonlocal shown
-        shown = True
+        pending = reader.judge(plan.call(text, status, call_id), began=plan.settings.began)
+        reply, shown = pending.reply, True
         child.show(output if reply.outcome.value == "full" else reply.text.encode("utf-8", "replace"))
+        pending.commit()
 
     try:
         if (text := plan.text(output)) is not None:
-            with_reader(settings, lambda r: r.answer(plan.call(text, status, call_id), show, began=settings.began))
+            with_reader(plan.settings, lambda reader: answer(reader, text))
     finally:  # also when a second Ctrl-C comes: the command has ended, and without us its output would be there
         if not shown:
             child.show(output)

@@ -73,7 +73,7 @@ class LogCheck:
             self._count(world.shown(reader, event.call_id, event.text, markers=markers, **place), event)  # type: ignore[arg-type]
             if event.account is not None:  # else a copy of what another reader was shown
                 self._batches[event.call_id] = event.when.batch
-            self._keep(event, is_known=not is_withheld(event) or bool(event.text))
+            self._keep(event, is_known=not is_withheld(event))
         elif isinstance(event, Settled):
             markers = list(self._markers(event, is_told=event.call_id in self._batches))
             found = world.clipped(reader, event.call_id, event.text, kind=event.origin.value, markers=markers)

@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager
 from functools import lru_cache
 from typing import Protocol
 
-from readcache import Reply, __version__
+from readcache import __version__
 from readcache.disk.virtual import is_named_virtual
 from readcache.log.reader import Reader
 from readcache.log.telemetry import tell_failed
@@ -138,32 +138,27 @@ class ShortWay:
 
 def _judge(plan: Plan, status: int, output: bytes, client: ShortClient, open_log: HeldLog) -> None:
     """OSError, NotShown."""
-
-    def announce() -> None:
-        with contextlib.suppress(OSError):  # what comes next finds it, too
-            client.answer(None)
-
-    def show(reply: Reply) -> float:
-        is_full = reply.outcome.value == "full"
-        client.answer(None if is_full else reply.text.encode("utf-8", "replace"))
-        return hear(is_full=is_full)
-
-    def hear(*, is_full: bool) -> float:
-        client.next_letter()
-        open_log.has_arrived(client)
-        if (at := client.read_shown(is_full=is_full)) is None:
-            raise NotShown
-        return at
-
     try:
         if (text := plan.text(output)) is not None:
             call, reader = plan.call(text, status), _reader(plan, open_log, client)
             with open_log.waiting(client):
-                reader.answer(call, show, began=plan.settings.began, announce=announce)
+                pending = reader.judge(call, began=plan.settings.began)
+                reply = pending.reply
+                omits = reply.outcome.value != "full"
+                pending.commit(_show(reply.text.encode("utf-8", "replace") if omits else None, client, open_log))
     finally:
         if client.answered_at is None:  # it cannot be judged, or we failed
-            client.answer(None)
-            hear(is_full=True)
+            _show(None, client, open_log)
+
+
+def _show(text: bytes | None, client: ShortClient, open_log: HeldLog) -> float:
+    """Have the client print a text, None for the real output. Return when the reader had it. OSError, NotShown."""
+    client.answer(text)
+    client.next_letter()
+    open_log.has_arrived(client)
+    if (at := client.read_shown(is_full=text is None)) is None:
+        raise NotShown
+    return at
 
 
 def _reader(plan: Plan, open_log: HeldLog, client: ShortClient) -> Reader:

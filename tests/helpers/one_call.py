@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from readcache import Session
+from readcache import Reply, Session
 from readcache.log.reader import Reader
+from readcache.model.call import Call
+
+
+def answer(
+    reader: Reader, call: Call, show: Callable[[Reply], float | None] = lambda _: None, *, began: float | None = None
+) -> Reply:
+    """Judge a call, print the reply, and commit it. `show` prints, and may return when that was."""
+    pending = reader.judge(call, began=began)
+    pending.commit(show(pending.reply))
+    return pending.reply
 
 
 @contextmanager

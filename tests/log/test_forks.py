@@ -91,15 +91,44 @@ print("done")
 """
 
 
+IMPORTS_AT_A_FORK = """
+from readcache import Policy
+
+def ours():
+    return {name for name in sys.modules if name.startswith(("readcache.", "bashlex", "sqlite3"))}
+
+with open("f", "w") as file:
+    file.write(TEXT)
+child = os.fork()
+if not child:
+    os._exit(0)
+assert end_of(child) == 0
+before = ours()
+with Session(root=folder, store=store, session_id="max", policy=Policy.named("max")) as used:
+    used.observe("if true; then cat f; fi", TEXT, call_id="c1")
+    used.run("cat f")
+    used.wrap(lambda command: TEXT)("cat f")
+    used.read("f")
+    used.wrote("g", content=TEXT)
+    used.mend([{"role": "tool", "tool_call_id": "c1", "content": TEXT}])
+    used.settle("c1", TEXT[:100])
+    used.compacted(keep=["c1"], restored=used.restore_plan())
+    used.fork("child", inherit=True).observe("cat f", TEXT)
+    used.rewind("c1")
+assert ours() == before, ours() - before
+print("done")
+"""
+
+
 @pytest.mark.parametrize("times", [6, pytest.param(25, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("store", ["", "log.db"], ids=["memory", "sqlite"])
 @pytest.mark.parametrize(
     "program",
-    [THREADS_THAT_FORK, FORKS_AMID_CALLS, FORKS_AMID_IMPORTS],
-    ids=["threads that fork", "amid calls", "amid imports"],
+    [THREADS_THAT_FORK, FORKS_AMID_CALLS, FORKS_AMID_IMPORTS, IMPORTS_AT_A_FORK],
+    ids=["threads that fork", "amid calls", "amid imports", "nothing is imported later"],
 )
 def test_forks_beside_threads_never_hang(tmp_path: Path, program: str, store: str, times: int) -> None:
     words = [sys.executable, "-W", "ignore", "-c", BEGINNING + program]
     words += [str(tmp_path), store and str(tmp_path / store), str(times)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=WATCHDOG, check=False)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=WATCHDOG, check=False, cwd=tmp_path)
     assert (done.stdout, done.stderr) == ("done\n", "")

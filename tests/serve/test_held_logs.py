@@ -22,13 +22,14 @@ from readcache.serve.frames import frame, head_texts, read_frame, send_frame, te
 from readcache.serve.logs import HeldLogs
 from readcache.shell.read import read_command
 from tests.helpers.files import TEXT
+from tests.helpers.one_call import answer as answer_one
 
 
 def answer(logs: HeldLogs, command: str, output: str = TEXT, session: str = "s", agent: str = "main") -> Reply:
     """Return the server's answer to a call, which was printed."""
     call = command_call(os.urandom(4).hex(), command, "/w", output, read_command(command, "/w"))
     with logs.use(session, agent) as held:
-        return held.reader(Rules(Policy(), session_tag(session))).answer(call, lambda _: None, began=time.time())
+        return answer_one(held.reader(Rules(Policy(), session_tag(session))), call, began=time.time())
 
 
 @pytest.fixture
@@ -56,7 +57,7 @@ def test_a_long_session_is_folded_while_nobody_waits(path: str, policy: Policy) 
     call = command_call("c", "cat f7", "/w", TEXT.replace("line", "part 7"), read_command("cat f7", "/w"))
     with logs.use("s", "main") as held:
         began = time.thread_time()
-        reply = held.reader(Rules(policy, session_tag("s"))).answer(call, lambda _: None, began=time.time())
+        reply = answer_one(held.reader(Rules(policy, session_tag("s"))), call, began=time.time())
         answered = time.thread_time() - began
         began = time.thread_time()
     folded = time.thread_time() - began

@@ -11,6 +11,7 @@ import pytest
 
 from readcache import Outcome, Reply, Session, UsageError
 from readcache.log.store.memory import MemoryStore
+from tests.helpers.one_call import answer
 
 SECRET = "API_KEY=zzsecretzz\n"
 PAD = "".join(f"# line {k} of padding, so that the file is long enough to be judged at all\n" for k in range(12))
@@ -77,7 +78,7 @@ def test_a_marker_of_a_reply_that_was_on_its_way_is_not_foreign_later(session: S
     command = "sed -n '3,35p' a.py"
     output = "".join(text("a").splitlines(True)[2:35])
     call = command_call("2", command, "/w", output, read_command(command, "/w"), exit_code=0)
-    assert session.reader.answer(call, show).outcome is Outcome.UNCHANGED
+    assert answer(session.reader, call, show).outcome is Outcome.UNCHANGED
     session.reader.forget("2")
     after = session.mend([*lists[0][2:]])
     assert "UNCHANGED" not in str(after[-1]["content"])

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from readcache import Head, HeadTail, Outcome, Policy, Reply, Session, UsageError
 from readcache.log.log import Log
-from readcache.log.reader import Reader
+from readcache.log.reader import Confirm, Reader
 from readcache.log.store import open_store
 from readcache.model.call import command_call
 from readcache.model.events import Forgot, Origin, Settled
@@ -678,7 +678,7 @@ def test_a_process_that_judges_one_call_knows_what_another_forgot(tmp_path: Path
         log = Log(lambda: open_store(tmp_path / "log.db"), "s", "main", lambda: 0.0)
         with closing(log):
             call = command_call("c3", f"cat {path}", "/w", text(of=path), read_command(f"cat {path}", "/w"))
-            return Reader(log, session.reader.rules, one_call=True).answer(call)
+            return Reader(log, session.reader.rules, one_call=True).judge(call, confirm=Confirm.ALL).reply
 
     assert answer("f").text == text(of="f")
     assert omits(answer("g"))

@@ -3,6 +3,7 @@ stores that fail, forks, rewinds and compactions."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from readcache.log.log import Log
@@ -21,15 +22,15 @@ def _nothing(*_: Any, **__: Any) -> None:
 
 
 def _raises_when_the_store_fails() -> list[Patch]:
-    answer = Reader.answer
+    judge = Reader.judge
 
     def raising(self: Reader, *given: Any, **more: Any) -> Any:
-        reply = answer(self, *given, **more)
-        if reply.reason.value == "store_failed":
+        pending = judge(self, *given, **more)
+        if pending.reply.reason.value == "store_failed":
             raise StoreError("the store")
-        return reply
+        return pending
 
-    return [(Reader, "answer", raising)]
+    return [(Reader, "judge", raising)]
 
 
 def _forgets_what_it_could_not_store() -> list[Patch]:
@@ -37,18 +38,23 @@ def _forgets_what_it_could_not_store() -> list[Patch]:
 
 
 def _does_not_fold_what_waits() -> list[Patch]:
-    return [(Log, "_fold_later", _nothing)]
+    def unfolded(self: Log, events: Iterable[Event]) -> None:
+        self._distrusted = True
+        for event in events:
+            self._outbox.add(event)
+
+    return [(Log, "append_later", unfolded)]
 
 
 def _gives_up_the_view_too_early() -> list[Patch]:
-    catch_up = Log._catch_up
+    refresh = Log._refresh
 
-    def early(self: Log) -> int:
+    def early(self: Log) -> None:
         if self._distrusted:
             self._start_anew()
-        return catch_up(self)
+        refresh(self)
 
-    return [(Log, "_catch_up", early)]
+    return [(Log, "_refresh", early)]
 
 
 def _knows_no_marker_without_the_log() -> list[Patch]:
