@@ -70,6 +70,7 @@ class Session(Conversation):
         self.tag = session_tag(self.session_id)
         self.host = str(host)
         self._store, self._is_off = store, is_off
+        self.owns_store = store is None or isinstance(store, (str, os.PathLike))  # it ends with the session
         log = Log(self._open_store, self.session_id, self.agent_id, clock)
         log.open()
         self.reader = Reader(log, Rules(policy, self.tag, self.host), resumes=True, is_off=is_off)
@@ -78,6 +79,7 @@ class Session(Conversation):
         self._is_local = local
         self._sections = {}
         self._readers = {self.agent_id}  # names of this session's readers, as far as they are known
+        self.notes: object = None  # what an adapter keeps of the reader while it is open
 
     # ------------------------------------------------------------ commands
 
@@ -97,8 +99,7 @@ class Session(Conversation):
         `cwd` is relative to the session's root. `timeout` is in seconds; after it the command is killed and the exit
         status is 124. `commit`: as for `observe`.
         """
-        known: dict[str, Any] = {"call_id": call_id, "batch": batch, "commit": commit}
-        return self._run(command, None, self.reader.log.now(), cwd=cwd, env=env, timeout=timeout, **known)
+        return self._run(command, cwd, env, timeout, call_id, batch, commit, self.reader.log.now())
 
     async def arun(
         self,
@@ -114,29 +115,30 @@ class Session(Conversation):
         """`run`, awaited. When the task is cancelled the command is killed, and nothing of it counts as shown."""
         from readcache.session.threads import in_thread
 
-        known: dict[str, Any] = {"call_id": call_id, "batch": batch, "commit": commit}
         began = self.reader.log.now()  # the thread may begin much later
-        run = functools.partial(self._run, command, began=began, cwd=cwd, env=env, timeout=timeout, **known)
+        run = functools.partial(self._run, command, cwd, env, timeout, call_id, batch, commit, began)
         return await in_thread(run, undo=lambda reply: self.reader.forget(reply.call_id))
 
     def _run(
         self,
         command: str,
-        stop: threading.Event | None,
-        began: Instant,
-        *,
         cwd: str | bytes | os.PathLike[str] | None,
         env: Mapping[str, str] | None,
         timeout: float | None,
-        **known: Any,
+        call_id: str | None,
+        batch: str | None,
+        commit: bool,
+        began: Instant,
+        stop: threading.Event | None = None,
     ) -> Reply:
         from readcache.disk.bash import run_bash  # with `subprocess`: who only observes does without
 
         where = os.path.join(self.root, os.fsdecode(cwd)) if cwd is not None else self.root
-        self._ran_here()
+        self._is_local = self._is_local is not False
         started = self.reader.calls_so_far(began)
         with self._own_call():
             ran = run_bash(command, cwd=where, env=env, timeout=timeout, stop=stop)
+        known: dict[str, Any] = {"call_id": call_id, "batch": batch, "commit": commit}
         known |= {"trouble": ran.trouble, "started": started, "local": True, "uncut": True}
         return self._answer_command(command, ran.output, exit_code=ran.exit_code, cwd=where, **known)
 
@@ -227,7 +229,7 @@ class Session(Conversation):
         `fresh`: every byte, whatever was shown before; for an agent in doubt, and for a program. What a program reads
         no model sees: a fresh read counts as shown only if it has a `call_id`. `commit`: as for `observe`."""
         started = self.reader.calls_so_far()
-        self._ran_here()
+        self._is_local = self._is_local is not False
         got = read_lines(os.path.join(self.root, os.fsdecode(path)), start, end, numbered=numbered)
         call = read_call(
             self._call_id(call_id),
@@ -365,7 +367,7 @@ class Session(Conversation):
     def end(self, *, in_order: bool) -> None:
         """`close`. `in_order`: False where the last results may not have reached the conversation."""
         self.reader.close(in_order=in_order and self._store is not None)
-        if self._store is None or isinstance(self._store, (str, os.PathLike)):
+        if self.owns_store:
             self.reader.log.close()
 
     def __enter__(self) -> Session:
@@ -387,10 +389,6 @@ class Session(Conversation):
     def _links(self, names: Iterable[str], cwd: str) -> frozenset[str]:
         """The real paths of links, which may be protected."""
         return real_paths(names, cwd) if self.policy.protected and self._is_local else frozenset()
-
-    def _ran_here(self) -> None:
-        if self._is_local is None:
-            self._is_local = True
 
     def _open_store(self) -> Store:
         store = self._store
