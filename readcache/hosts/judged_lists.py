@@ -17,13 +17,14 @@ from typing import Any, NamedTuple
 from readcache import Mode, Session
 from readcache.context import mend_and_clear
 from readcache.hosts.adapter_settings import AdapterSettings, adapter_settings
-from readcache.hosts.tool_results import Judge, ToolResult, answer_tool, tool_kinds
+from readcache.hosts.tool_results import Judge, answer_tool, tool_kinds
 from readcache.messages.blocks import Raw
 from readcache.messages.editing import as_blocks, user_message, with_blocks, with_result_text
 from readcache.messages.messages import Kind, Message, Part, normalise
 from readcache.messages.structure import answered
 from readcache.messages.turns import turn_starts
 from readcache.model.text import digest
+from readcache.model.tool_call import ToolCall
 from readcache.process.mode import acts, mode_named
 
 
@@ -43,7 +44,7 @@ class ListPart(NamedTuple):
     role: str
     part: Part
     key: str = ""
-    result: ToolResult | None = None
+    result: ToolCall | None = None
 
     def said(self) -> tuple[str, str]:
         """Who says what; the same in each list."""
@@ -60,7 +61,7 @@ class ListPart(NamedTuple):
         return {"role": self.role, "content": self.part.text}
 
 
-Details = Callable[[ToolResult, Message], ToolResult]
+Details = Callable[[ToolCall, Message], ToolCall]
 
 
 class JudgedLists:
@@ -217,7 +218,7 @@ class JudgedList:
                 places.append(None)
         return chat, places, sections
 
-    def _judge(self, key: str, result: ToolResult, tools: Mapping[str, str | Judge]) -> None:
+    def _judge(self, key: str, result: ToolCall, tools: Mapping[str, str | Judge]) -> None:
         reply = self._settings.told(answer_tool(self._session, result, tools.get(result.name)))
         self._texts[key] = result.output, result.output if reply is None else reply.text
         time.sleep(0)  # the event loop's thread may go on
@@ -243,7 +244,7 @@ def entries(messages: Sequence[Message], details: Details) -> Iterator[ListPart]
         for nth, part in enumerate(message.parts):
             key, batch, call = keys.get(id(part), ("", "", part))
             if part.kind is Kind.RESULT and key:
-                told = ToolResult(call.name, call.arguments or {}, part.text, key, batch, is_error=part.is_error)
+                told = ToolCall(key, call.name, call.arguments or {}, part.text, batch, is_error=part.is_error)
                 yield ListPart(at, nth, "tool", part, key, details(told, message))
             elif key or part.kind is Kind.TEXT or _is_compaction(part):
                 yield ListPart(at, nth, message.role, part, key)
