@@ -41,10 +41,10 @@ def markers_in(store: Store, session: str, agent: str, host: str) -> set[str]:
 
 def _has_one(path: str, markers: Collection[str]) -> bool:
     """True where a result that the model was given has one of the markers."""
+    from readcache.model.tool_call import ToolCall
     from readcache.replay.replayed_session import conversations_in
-    from readcache.transcripts.records import RecordedCall
 
     with contextlib.suppress(ReadcacheError):
         items = (item for readers in conversations_in(path) for reader in readers for item in reader.items)
-        return any(marker in item.output for item in items if isinstance(item, RecordedCall) for marker in markers)
+        return any(marker in item.output for item in items if isinstance(item, ToolCall) for marker in markers)
     return False

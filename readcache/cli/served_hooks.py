@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from readcache.hosts.hooks import HookSessions, hook_answer, hook_settings, make_sessions
+from readcache import Sessions
+from readcache.hosts.hooks import end_event, hook_answer, hook_settings
 from readcache.log.telemetry import tell_failed
 from readcache.model.errors import UsageError
 from readcache.process import failures
+from readcache.process.held import chosen_policy
 from readcache.process.settings import Settings
-from readcache.process.state import store_file
+from readcache.process.state import is_off, store_file
 from readcache.process.tidy import tidy_once_a_day
 from readcache.serve.frames import TAKEN, texts
 from readcache.serve.short_client import MOST_WORD, ShortClient
 
 if TYPE_CHECKING:
-    from readcache import Sessions
     from readcache.process.plan import Caller
 
 MOST_EVENT = 64 * 1024 * 1024  # bytes
-# Held in memory. Each reader has two files open, and a process may have 1,024.
-MOST_PLACES, MOST_READERS = 8, 40
-Place = tuple[str, ...]  # directory, host, and what the policy is made of
+MOST_READERS = 320  # held in memory: each has two files open, and a process may have 1,024
 
 
 class ServedHooks:
@@ -32,12 +29,11 @@ class ServedHooks:
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._lock = threading.Lock()
-        self._held: OrderedDict[Place, Sessions] = OrderedDict()
+        self._sessions = Sessions(store=path, local=True, is_off=is_off, most_readers=MOST_READERS)
         self.calls = 0
 
     def __len__(self) -> int:
-        return sum(len(sessions.conversations()) for sessions in list(self._held.values()))
+        return len(self._sessions.conversations())
 
     def converse(self, caller: Caller, client: ShortClient) -> None:
         """Answer one event, or leave it to the client if it is not for us. OSError when the connection breaks."""
@@ -47,44 +43,31 @@ class ServedHooks:
             name, settings = hook_settings(caller.words, caller.environ)
             if letter != b"I" or (settings.store and store_file(settings.store) != self._path):
                 raise UsageError("this server has another store")
-            found = self._sessions(caller.cwd, name, settings)
+            sessions = self.lend(caller.cwd, name, settings)
         except UsageError as error:
             client.send(b"B", texts(str(error)))
             return
         self.calls += 1
-        sessions, was_shown = HookSessions(lambda: found), False
+        was_shown = False
         try:
             text = "" if settings.mode == "off" else _answer(name, data, caller.words, sessions)
             client.send(b"T", text.encode())
             was_shown = client.read(MOST_WORD)[0] == b"S"
         finally:
-            sessions.end(was_shown=was_shown, keep=True)
+            end_event(sessions, was_shown=was_shown, keep=True)
         tidy_once_a_day(settings)
 
     def close(self) -> None:
         """The server ends."""
-        with self._lock:
-            groups = list(self._held.values())
-            self._held.clear()
-        for sessions in groups:
-            sessions.close_all()
+        self._sessions.close_all()
 
-    def _sessions(self, root: str, host: str, settings: Settings) -> Sessions:
-        """The sessions of a directory and a host, held for the next event. UsageError."""
+    def lend(self, root: str, host: str, settings: Settings) -> Sessions:
+        """Return the sessions of a directory and a host for one event. UsageError."""
         place = root, host, settings.policy, settings.mode, settings.clip, settings.protected, settings.restore
-        with self._lock:
-            if place not in self._held:
-                self._held[place] = make_sessions(host, settings, root, self._path, MOST_READERS)
-            self._held.move_to_end(place)
-            sessions = self._held[place]
-            gone = [self._held.popitem(last=False)[1]] if len(self._held) > MOST_PLACES else []
-        for oldest in gone:
-            for conversation in oldest.conversations():
-                oldest.close(conversation, in_order=False)  # an event of it may be under way
-        return sessions
+        return self._sessions.at(place, root, chosen_policy(settings), host)
 
 
-def _answer(name: str, data: bytes, words: Sequence[str], sessions: HookSessions) -> str:
+def _answer(name: str, data: bytes, words: Sequence[str], sessions: Sessions) -> str:
     try:
         return hook_answer(name, data, sessions)
     except Exception as error:  # the host goes on as without us

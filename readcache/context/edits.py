@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import unified_diff
 
 from readcache.context.links import Links
-from readcache.context.tool_calls import ToolCall, failed_and_wrote_nothing, tool_calls
+from readcache.context.tool_calls import ListedCall, failed_and_wrote_nothing, tool_calls
 from readcache.messages.messages import Message
 from readcache.messages.tools import first_text
 from readcache.model.events import Record, Wrote
@@ -31,7 +31,7 @@ def edits(old: Sequence[Message], records: Iterable[Record], root: str, earlier:
     return ["", EDITS, *lines[-MOST_LINES:]] if lines else []
 
 
-def _edit(call: ToolCall, wrote: Mapping[str, Wrote]) -> Iterator[str]:
+def _edit(call: ListedCall, wrote: Mapping[str, Wrote]) -> Iterator[str]:
     """The lines of one edit: its file, and what changed; or the command that changed it."""
     use, given = call.use, call.call.arguments or {}
     before, after = first_text(given, _OLD), first_text(given, _NEW)

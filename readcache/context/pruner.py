@@ -17,7 +17,7 @@ from readcache.context.notes import MOST_CHARS, clip_text
 from readcache.context.outdated import LaterReads, first_that_pays
 from readcache.context.tool_calls import (
     NOWHERE,
-    ToolCall,
+    ListedCall,
     failed_and_wrote_nothing,
     name_pieces,
     overwritten,
@@ -120,7 +120,7 @@ class Work:
 class PrunableResult:
     """A result, and the `text` to put in its place."""
 
-    def __init__(self, work: Work, tool_call: ToolCall) -> None:
+    def __init__(self, work: Work, tool_call: ListedCall) -> None:
         self.call, self.text = tool_call, tool_call.result.text
         self.names = {delivery.event.call_id for delivery in tool_call.known}
         self.is_noted = False  # it gave way to a note

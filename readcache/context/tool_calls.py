@@ -51,7 +51,7 @@ _SURELY_FAILED = re.compile(r"\s*(?:<tool_use_error>|error\b)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCall:
+class ListedCall:
     """A call and its result, in the messages at `call_at` and `result_at`; `cwd` is the directory as far as it is
     known. `known`: what a session knows of the call."""
 
@@ -81,21 +81,21 @@ class ToolCall:
         return use.kind == "read" if use.command is None else read_command(use.command, self.cwd).only_reads
 
 
-def tool_calls(messages: Sequence[Message], root: str, links: Links) -> list[ToolCall]:
+def tool_calls(messages: Sequence[Message], root: str, links: Links) -> list[ListedCall]:
     """Every result with its call, in the order of the results. An id used again is that of the newer call."""
     calls = [*_linked_calls(messages, root, links), *(_plain_call(plain, links) for plain in links.plain)]
     return sorted(calls, key=lambda call: call.result_at)
 
 
-def _plain_call(plain: PlainResult, links: Links) -> ToolCall:
+def _plain_call(plain: PlainResult, links: Links) -> ListedCall:
     command = plain.delivery.event.label
     start, end = plain.stretch
     call = Part(Kind.CALL, command, arguments={COMMANDS[0]: command})
     result = Part(Kind.RESULT, plain.text[start:end])
-    return ToolCall(call, result, max(0, plain.at - 1), plain.at, NOWHERE, links.of_call(plain.delivery), plain)
+    return ListedCall(call, result, max(0, plain.at - 1), plain.at, NOWHERE, links.of_call(plain.delivery), plain)
 
 
-def _linked_calls(messages: Sequence[Message], root: str, links: Links) -> list[ToolCall]:
+def _linked_calls(messages: Sequence[Message], root: str, links: Links) -> list[ListedCall]:
     cwd, where = root, dict[int, str]()  # by call
     for index, message in enumerate(messages):
         for part in message.parts:
@@ -104,12 +104,12 @@ def _linked_calls(messages: Sequence[Message], root: str, links: Links) -> list[
                 if _CHANGES_DIRECTORY.search(tool_use(part.name, part.arguments or {}).command or ""):
                     cwd = f"{NOWHERE}{index}"
     return [
-        ToolCall(call, result, call_at, at, where[id(call)], links.standing_in(at, result))
+        ListedCall(call, result, call_at, at, where[id(call)], links.standing_in(at, result))
         for call_at, call, at, result in answered(messages)
     ]
 
 
-def pieces_of(tool_call: ToolCall, tag: str = "") -> tuple[Piece, ...]:
+def pieces_of(tool_call: ListedCall, tag: str = "") -> tuple[Piece, ...]:
     """Where lines of files stand in the result's text."""
     text = tool_call.result.text
     for delivery in tool_call.known:
@@ -125,7 +125,7 @@ def pieces_of(tool_call: ToolCall, tag: str = "") -> tuple[Piece, ...]:
     return map_output(claims, lines, View())
 
 
-def overwritten(tool_call: ToolCall) -> frozenset[str]:
+def overwritten(tool_call: ListedCall) -> frozenset[str]:
     """The files that the call for certain gave a whole new content, which stands in the call itself. Edits are not
     among them, nor is anything that may have failed, or may not have been run."""
     text = tool_call.result.text
@@ -151,7 +151,7 @@ def overwritten(tool_call: ToolCall) -> frozenset[str]:
     return frozenset((path,)) if path is not None and tool_call.use.content is not None else frozenset()
 
 
-def failed_and_wrote_nothing(tool_call: ToolCall) -> bool:
+def failed_and_wrote_nothing(tool_call: ListedCall) -> bool:
     """Did the call surely fail, and surely no part of its input become a file's content before it did? OpenAI's shape
     has no word for a failure: there the result must begin by saying so."""
     if not (tool_call.result.is_error or _SURELY_FAILED.match(tool_call.result.text)):
@@ -160,7 +160,7 @@ def failed_and_wrote_nothing(tool_call: ToolCall) -> bool:
     return command is None or not read_command(command, tool_call.cwd).authored
 
 
-def _claims(tool_call: ToolCall, lines: list[str]) -> tuple[Claim, ...]:
+def _claims(tool_call: ListedCall, lines: list[str]) -> tuple[Claim, ...]:
     """What the result of a tool that reads files should be."""
     key = tool_call.file
     if key is None or tool_call.use.kind != "read":

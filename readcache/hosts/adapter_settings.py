@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from readcache import Budget, HeadTail, Marks, Mode, Policy, Reply, Session, UsageError
+from readcache import Budget, HeadTail, Marks, Mode, Policy, Reply, Session, Sessions, UsageError
 from readcache.hosts.fallback import fallback
 from readcache.process.mode import mode_named
 
@@ -36,13 +36,20 @@ class AdapterSettings:
             fallback(lambda: heard(reply), None)
         return reply
 
-    def new_reader(self, name: str | None = None, *, host: str, local: bool | None = None) -> Session:
-        """A reader that was shown nothing. `name`: of its conversation; None for a new one. The tag of its markers
-        follows from the name: a list that another reader of that name judges again stays as it was sent. `host`,
-        `local`: as for `Session`."""
-        known: dict[str, Any] = {} if name is None else {"agent_id": f"main-{os.urandom(4).hex()}"}
-        known |= {"store": self.store, "policy": self.policy, "local": local, "host": host}
-        return Session(self.root, session_id=name, **known)
+    def new_session(self, host: str) -> Session:
+        """Return the session of an adapter that has one conversation. `host`: as for `Session`."""
+        return Session(self.root, store=self.store, policy=self.policy, host=host)
+
+    def sessions(self, host: str, *, local: bool | None = None) -> Sessions:
+        """Return the readers of an adapter that has many. `host`, `local`: as for `Session`."""
+        return Sessions(
+            self.root,
+            store=self.store,
+            policy=self.policy,
+            local=local,
+            host=host,
+            most_readers=Sessions.MOST,
+        )
 
 
 def adapter_settings(

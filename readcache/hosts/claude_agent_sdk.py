@@ -29,7 +29,7 @@ def sessions_by_settings(
     the name of a preset; None for what READCACHE and READCACHE_POLICY say. `restore`: of what was read, what is put
     back after a compaction. UsageError for what means nothing."""
     settings = adapter_settings({"root": root, "store": store, "policy": policy, "restore": restore})
-    return Sessions(settings.root, store=settings.store, policy=settings.policy)
+    return settings.sessions("claude-agent-sdk")
 
 
 def hooks(

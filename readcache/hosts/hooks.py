@@ -9,14 +9,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from readcache.model.errors import UsageError
 from readcache.process.mode import MODES
 from readcache.process.settings import Settings, read_settings
 
 if TYPE_CHECKING:
-    from readcache import Session, Sessions
+    from readcache import Sessions
 
 WITH_VALUE = ("--policy", "--protected", "--restore", "--store")
 
@@ -27,14 +27,14 @@ def hook(words: Sequence[str], data: bytes) -> None:
         name, settings = hook_settings(words, os.environ)
         if settings.mode == "off":
             return
-        sessions = HookSessions(lambda: make_sessions(name, settings, os.getcwd(), settings.store_spec()))
+        lazy = _AtFirstUse(lambda: _make_sessions(name, settings))
         try:
-            text = hook_answer(name, data, sessions)
+            text = hook_answer(name, data, cast("Sessions", lazy))
         finally:
-            sessions.end(was_shown=True, keep=False)
-            if sessions.were_needed:
+            if lazy.made is not None:
                 from readcache.process.tidy import tidy_once_a_day
 
+                end_event(lazy.made, was_shown=True, keep=False)
                 tidy_once_a_day(settings)
         if text:
             os.write(1, text.encode())
@@ -54,7 +54,7 @@ def hook_settings(words: Sequence[str], environ: Mapping[str, str]) -> tuple[str
     return name, settings
 
 
-def hook_answer(name: str, data: bytes, sessions: Sessions | HookSessions) -> str:
+def hook_answer(name: str, data: bytes, sessions: Sessions) -> str:
     """The answer's JSON; "" for none. UsageError; ValueError for a number that JSON lacks; any error that a malformed
     event causes in the host's adapter."""
     import json
@@ -64,70 +64,47 @@ def hook_answer(name: str, data: bytes, sessions: Sessions | HookSessions) -> st
     event, host = json.loads(data), find_host(name)
     if not isinstance(event, dict):
         raise UsageError("stdin is not JSON object")
-    answer = None if host.hook is None else host.hook(event, cast("Sessions", sessions))
+    answer = None if host.hook is None else host.hook(event, sessions)
     return "" if answer is None else json.dumps(answer, allow_nan=False)
 
 
-class HookSessions:
-    """The `Sessions` of one event, made at the first use: most of a hook's time is that import."""
+class _AtFirstUse:
+    """The `Sessions` that `make` gives, made at the first use: most of a hook's time is that import."""
 
     def __init__(self, make: Callable[[], Sessions]) -> None:
-        self._make, self._made = make, cast("Sessions | None", None)
-        self._used: dict[tuple[str, str], Session] = {}
+        self.make, self.made = make, cast("Sessions | None", None)
 
-    def get(self, conversation: str, agent: str = "main") -> Session:
-        """As `Sessions` does."""
-        session = self._used[conversation, agent] = self._sessions().get(conversation, agent)
-        return session
-
-    def fork(self, conversation: str, agent: str, *, parent: str = "main", inherit: bool = False) -> Session:
-        """As `Sessions` does."""
-        session = self._sessions().fork(conversation, agent, parent=parent, inherit=inherit)
-        self._used[conversation, session.agent_id] = session
-        return session
-
-    def inherit(self, conversation: str, source: str) -> None:
-        """As `Sessions` does. The source is read alone: its last results are as sure as they were."""
-        self._sessions().inherit(conversation, source)
-
-    def close(self, conversation: str) -> None:
-        """As `Sessions` does."""
-        self._sessions().close(conversation)
-
-    def end(self, *, was_shown: bool, keep: bool) -> None:
-        """The event is over. `keep`: hold its conversations for the next one. Results that were not shown are shown
-        again when they go on. Failures that no store took are noted."""
-        from readcache.process import failures
-
-        for (conversation, _), session in self._used.items():
-            for failed in session.reader.unlogged():
-                failures.note(conversation, failed.cause, failed.detail)
-            session.reader.close(in_order=was_shown)
-        for conversation in set() if keep and was_shown else {conversation for conversation, _ in self._used}:
-            self._sessions().close(conversation, in_order=was_shown)
-
-    @property
-    def were_needed(self) -> bool:
-        """True if the event asked for a session."""
-        return self._made is not None
-
-    def _sessions(self) -> Sessions:
-        self._made = self._made or self._make()
-        return self._made
+    def __getattr__(self, name: str) -> Any:
+        self.made = self.made or self.make()
+        return getattr(self.made, name)
 
 
-def make_sessions(name: str, settings: Settings, root: str, store: str, most_readers: int | None = None) -> Sessions:
-    """Those of a host's hooks. UsageError."""
+def end_event(sessions: Sessions, *, was_shown: bool, keep: bool) -> None:
+    """End an event to which these sessions were lent (see `Sessions.at`). `keep`: hold its conversations for the next
+    one. Results that were not shown are shown again when they go on. Failures that no store took are noted."""
+    from readcache.process import failures
+
+    lent = sessions.lent or {}
+    for (conversation, _), session in lent.items():
+        for failed in session.reader.unlogged():
+            failures.note(conversation, failed.cause, failed.detail)
+        session.reader.close(in_order=was_shown)
+    for conversation in set() if keep and was_shown else {conversation for conversation, _ in lent}:
+        sessions.close(conversation, in_order=was_shown)
+
+
+def _make_sessions(name: str, settings: Settings) -> Sessions:
+    """Return those of a host's hooks, in this directory. UsageError."""
     from readcache import Sessions
     from readcache.process.held import chosen_policy
     from readcache.process.state import is_off, store_file
 
-    policy = chosen_policy(settings)
+    policy, root, store = chosen_policy(settings), os.getcwd(), settings.store_spec()
     if store_file(store) is None:
         import logging  # the client of a server has it already
 
         logging.getLogger("readcache").addHandler(logging.NullHandler())  # a hook prints its answer, or nothing
-    return Sessions(root, store=store, policy=policy, local=True, host=name, most_readers=most_readers, is_off=is_off)
+    return Sessions(store=store, local=True, is_off=is_off).at(None, root, policy, name)
 
 
 def python_program() -> tuple[str, ...]:

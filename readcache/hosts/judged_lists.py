@@ -17,14 +17,14 @@ from typing import Any, NamedTuple
 from readcache import Mode, Session
 from readcache.context import mend_and_clear
 from readcache.hosts.adapter_settings import AdapterSettings, adapter_settings
-from readcache.hosts.readers import Readers
-from readcache.hosts.tool_results import Judge, ToolResult, answer_tool, tool_kinds
+from readcache.hosts.tool_results import Judge, answer_tool, tool_kinds
 from readcache.messages.blocks import Raw
 from readcache.messages.editing import as_blocks, user_message, with_blocks, with_result_text
 from readcache.messages.messages import Kind, Message, Part, normalise
 from readcache.messages.structure import answered
 from readcache.messages.turns import turn_starts
 from readcache.model.text import digest
+from readcache.model.tool_call import ToolCall
 from readcache.process.mode import acts, mode_named
 
 
@@ -44,7 +44,7 @@ class ListPart(NamedTuple):
     role: str
     part: Part
     key: str = ""
-    result: ToolResult | None = None
+    result: ToolCall | None = None
 
     def said(self) -> tuple[str, str]:
         """Who says what; the same in each list."""
@@ -61,7 +61,7 @@ class ListPart(NamedTuple):
         return {"role": self.role, "content": self.part.text}
 
 
-Details = Callable[[ToolResult, Message], ToolResult]
+Details = Callable[[ToolCall, Message], ToolCall]
 
 
 class JudgedLists:
@@ -78,15 +78,15 @@ class JudgedLists:
     ) -> None:
         self._host, self._settings, self._tools = host, adapter_settings(given), tool_kinds(tools)
         self._details = details
-        self._readers = Readers[JudgedList]()
+        self._sessions = self._settings.sessions(host)
 
     def stats(self) -> dict[str, int]:
         """The counters of `Session.stats`, summed over all lists."""
-        return self._readers.stats()
+        return self._sessions.stats()
 
     def close(self) -> None:
         """Ends all conversations, and releases the store."""
-        self._readers.close()
+        self._sessions.close_all()
 
     def judged(self, messages: Sequence[Message], name: str, log: str = "") -> ListChanges:
         """What to change before the model is sent these. `name`: of the conversation and the agent in it; "" if that is
@@ -94,12 +94,15 @@ class JudgedLists:
         found = list(entries(messages, self._details))
         if self._settings.policy.mode is Mode.OFF or not acts(mode_named(os.environ)):
             return ListChanges()
-        with self._readers.lock:
-            reader = next((reader for reader in self._readers if reader.goes_on_in(found, name)), None)
-            if reader is None and not any(entry.result or (log and _is_compaction(entry.part)) for entry in found):
+        with self._sessions.lock:
+            lists = (each.notes for each in self._sessions.readers() if isinstance(each.notes, JudgedList))
+            one = next((one for one in lists if one.goes_on_in(found, name)), None)
+            if one is None and not any(entry.result or (log and _is_compaction(entry.part)) for entry in found):
                 return ListChanges()
-            kept = reader or JudgedList(self._new_reader(found, log), name, self._settings)
-            return self._readers.get(id(kept), lambda: kept).judged(found, self._tools)
+            key = one.key if one else os.urandom(8).hex()
+            session = self._sessions.get(key, session_id=log or self._name_of(found), is_new=True)
+            one = session.notes = one or JudgedList(session, key, name, self._settings)
+            return one.judged(found, self._tools)
 
     def messages(self, messages: Sequence[Raw], name: str) -> list[Raw]:
         """The list as the model is to be sent it, in the shape of any API. Messages that are as they were are the same
@@ -114,19 +117,18 @@ class JudgedLists:
             out[user] = with_blocks(out[user], [*as_blocks(out[user]), *as_blocks(user_message(section, normal).raw)])
         return out
 
-    def _new_reader(self, found: list[ListPart], log: str) -> Session:
-        """Its name, and so the tag of its markers, is that of its log, or follows from the list."""
+    def _name_of(self, found: list[ListPart]) -> str:
+        """Return a session's name that follows from the list, and so does the tag of the markers."""
         first = next((entry.key for entry in found if entry.result), "")
-        begins = digest(f"{found[0].said()} {first}")[:16]
-        return self._settings.new_reader(log or f"{self._host}-{begins}", host=self._host)
+        return f"{self._host}-{digest(f'{found[0].said()} {first}')[:16]}"
 
 
 class JudgedList:
-    """One list that grows from request to request, and the texts shown for its results. `name`: of the conversation."""
+    """One list that grows from request to request, and the texts shown for its results. `key`: its conversation in
+    `Sessions`. `name`: what the host calls the conversation."""
 
-    def __init__(self, session: Session, name: str, settings: AdapterSettings) -> None:
-        self._session, self._name, self._settings = session, name, settings
-        self.stats, self.close = session.stats, session.close
+    def __init__(self, session: Session, key: str, name: str, settings: AdapterSettings) -> None:
+        self._session, self.key, self._name, self._settings = session, key, name, settings
         self._texts: dict[str, tuple[str, str]] = {}  # by key, (as the tool gave it, as the model is shown it)
         self._entries: list[ListPart] = []  # the last list
         self._sections: dict[tuple[str, str], str] = {}  # by what a compaction left
@@ -216,7 +218,7 @@ class JudgedList:
                 places.append(None)
         return chat, places, sections
 
-    def _judge(self, key: str, result: ToolResult, tools: Mapping[str, str | Judge]) -> None:
+    def _judge(self, key: str, result: ToolCall, tools: Mapping[str, str | Judge]) -> None:
         reply = self._settings.told(answer_tool(self._session, result, tools.get(result.name)))
         self._texts[key] = result.output, result.output if reply is None else reply.text
         time.sleep(0)  # the event loop's thread may go on
@@ -242,7 +244,7 @@ def entries(messages: Sequence[Message], details: Details) -> Iterator[ListPart]
         for nth, part in enumerate(message.parts):
             key, batch, call = keys.get(id(part), ("", "", part))
             if part.kind is Kind.RESULT and key:
-                told = ToolResult(call.name, call.arguments or {}, part.text, key, batch, is_error=part.is_error)
+                told = ToolCall(key, call.name, call.arguments or {}, part.text, batch, is_error=part.is_error)
                 yield ListPart(at, nth, "tool", part, key, details(told, message))
             elif key or part.kind is Kind.TEXT or _is_compaction(part):
                 yield ListPart(at, nth, message.role, part, key)

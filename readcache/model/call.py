@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any
 
 from readcache.model.claims import ANY_SEPARATOR, OPAQUE, FileLines, Reading
+from readcache.model.paths import canonical_path
 from readcache.model.reply import Reason
 from readcache.model.text import digest
+from readcache.model.tool_call import AskedRead, ToolCall
 
 # Names of tools in reports, whatever a host calls its own.
 BASH, READ = "bash", "read"
@@ -51,10 +51,19 @@ def make_request(*parts: str | int | bool | None) -> str:
 
 
 def command_call(
-    call_id: str, command: str, cwd: str, output: str, reading: Reading, *, batch: str = "", **known: Any
+    call_id: str,
+    command: str,
+    cwd: str,
+    output: str,
+    reading: Reading,
+    *,
+    exit_code: int | None = 0,
+    batch: str = "",
+    trouble: Reason | None = None,
 ) -> Call:
-    """A bash command that ran in the directory `cwd`. `known`: more of `Call`."""
-    return Call(call_id, command, make_request(command, cwd), output, reading, batch=str(batch), tool=BASH, **known)
+    """Return the call of a bash command that ran in the directory `cwd`."""
+    request = make_request(command, cwd)
+    return Call(call_id, command, request, output, reading, exit_code, str(batch), trouble, tool=BASH)
 
 
 def read_call(
@@ -66,45 +75,29 @@ def read_call(
     *,
     sep: str | None = None,
     likely: str = "",
-    **known: Any,
 ) -> Call:
-    """Lines `start` to `end` of the file `key`. `sep`: with numbers before them; `likely`: see `FileLines`. `known`:
-    more of `Call`."""
+    """Return the call that read lines `start` to `end` of the file `key`. `sep`: with numbers before them; `likely`:
+    see `FileLines`."""
     start, end = int(start), None if end is None else int(end)
     request, reading = _read_claim(key, start, end, sep, likely)
-    return Call(call_id, _read_label(key, start, end), request, output, reading, tool=READ, **known)
+    return Call(call_id, _read_label(key, start, end), request, output, reading, tool=READ)
 
 
-def other_read_call(
-    call_id: str,
-    key: str,
-    output: str,
-    start: int,
-    end: int | None,
-    *,
-    numbered: bool | str,
-    failed: bool = False,
-    **known: Any,
-) -> Call:
-    """The same as another tool printed it. `numbered`: with numbers in front, whose form is found out from the output;
-    a text is what the tool writes after them. `failed`: it printed why it could not read."""
-    sep, likely = ANY_SEPARATOR if numbered else None, numbered if isinstance(numbered, str) else ""
-    call = read_call(call_id, key, output, start, end, sep=sep, likely=likely, **known)
-    return replace(call, exit_code=1, trouble=Reason.UNREADABLE) if failed else call
+def other_call(told: ToolCall, call_id: str, root: str) -> Call:
+    """Return the call of a tool that is no shell. `root`: the directory that relative paths are of.
 
-
-def tool_call(
-    call_id: str,
-    name: str,
-    arguments: Mapping[str, Any] | str | None,
-    output: str,
-    *,
-    batch: str = "",
-) -> Call:
-    """Another tool of the harness. We do not know what it prints, nor whether it only reads."""
-    given = arguments if isinstance(arguments, str) else json.dumps(arguments, default=str, ensure_ascii=False)
-    label = f"{name} {given}" if arguments else name
-    return Call(call_id, label, make_request("tool", name, given), output, OPAQUE, None, str(batch), tool=name)
+    If the lines of a read have numbers, their form is found out from the output. Of any other tool it is not known what
+    it prints, nor whether it only reads."""
+    if isinstance(told.asked, AskedRead):
+        key, numbered = canonical_path(told.asked.path, root), told.asked.numbered
+        sep, likely = ANY_SEPARATOR if numbered else None, numbered if isinstance(numbered, str) else ""
+        call = read_call(call_id, key, told.output, told.asked.start, told.asked.end, sep=sep, likely=likely)
+        call = replace(call, complete=told.complete, edges_only=told.asked.edges_only)
+        return replace(call, exit_code=1, trouble=Reason.UNREADABLE) if told.is_error else call
+    name, given = told.name, told.arguments
+    given = given if isinstance(given, str) else json.dumps(given, default=str, ensure_ascii=False)
+    label = f"{name} {given}" if told.arguments else name
+    return Call(call_id, label, make_request("tool", name, given), told.output, OPAQUE, None, tool=name)
 
 
 def _read_label(key: str, start: int, end: int | None) -> str:

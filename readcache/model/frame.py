@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from readcache.model.call import Call
 from readcache.model.reply import Reply, Shown
+from readcache.model.tool_call import Framing
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
-
-Framing = Callable[[str], tuple[str, str, str]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,6 +171,5 @@ class Reply:
 
 def without_omissions(reply: Reply, reason: Reason) -> Reply:
     """Return the reply with nothing omitted after all."""
-    shown = (Shown(reply.full_text),)
-    known = {"text": reply.full_text, "segments": shown, "outcome": Outcome.FULL, "reason": reason}
-    return replace(reply, tokens_saved=0, **known)  # type: ignore[arg-type]
+    text, shown = reply.full_text, (Shown(reply.full_text),)
+    return replace(reply, text=text, segments=shown, outcome=Outcome.FULL, reason=reason, tokens_saved=0)

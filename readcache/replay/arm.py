@@ -14,11 +14,12 @@ from readcache import Policy, Session
 from readcache.model.policy import Prices
 from readcache.model.spec.marker import Finding
 from readcache.model.spec.world import World
+from readcache.model.tool_call import ToolCall
 from readcache.replay.answers import answer_recorded, show_restored
 from readcache.replay.bills import Carried
 from readcache.replay.prices import USUAL
 from readcache.replay.tally import PolicyTally
-from readcache.transcripts.records import HistoryCut, RecordedCall
+from readcache.transcripts.records import HistoryCut
 
 # What a session may count of readers that asked again for what was left out, and of failures of ours.
 FROM_SESSION = ("bounces", "tokens_bounced", "internal_error", "store_failed")
@@ -33,7 +34,7 @@ class Arm:
         self._world, self._carried = World(), Carried(prices)
         self._tally = PolicyTally(Counter(wrong=0))
 
-    def call(self, call: RecordedCall) -> str:
+    def call(self, call: ToolCall) -> str:
         """What the reader is given: the output, or what is left of it and markers."""
         counts = self._tally.counts
         reply = answer_recorded(self._session, call)
@@ -64,7 +65,7 @@ class Arm:
         self._carried.trim(removal.kept)
         self.show(removal.restored)
 
-    def show(self, restored: Sequence[RecordedCall]) -> None:
+    def show(self, restored: Sequence[ToolCall]) -> None:
         """The host showed these by itself."""
         show_restored(self._session, restored)
         for call in restored:

@@ -14,8 +14,9 @@ from statistics import median
 from typing import NamedTuple
 
 from readcache.model.policy import Prices
+from readcache.model.tool_call import ToolCall
 from readcache.replay.prices import USUAL, ModelPrices
-from readcache.transcripts.records import RecordedCall, RequestSent
+from readcache.transcripts.records import RequestSent
 
 CHARS_PER_TOKEN = 4.0  # where no turn tells
 NEAR = 0.02  # a text counts as cached where the cache reached to it within this share
@@ -96,7 +97,7 @@ class Bill:
         self._new = 0  # characters that came since the last request
         self._is_cut = False  # since then
 
-    def call(self, call: RecordedCall, saved: Mapping[str, int]) -> None:
+    def call(self, call: ToolCall, saved: Mapping[str, int]) -> None:
         """A result, which stands in the next request."""
         self._new += len(call.output)
         if any(saved.values()):
@@ -136,8 +137,8 @@ class Bill:
     def counts(self) -> dict[str, int]:
         """`prompt` (tokens of all requests), `bill` (see `money`), `requests`; `billed_sessions`: 1 if it has some."""
         prompt = sum(one.request.prompt for one in self._sent)
-        known = {"prompt": prompt, "bill": round(self.money), "requests": len(self._sent)}
-        return {**known, "billed_sessions": bool(self._sent)}
+        requests = len(self._sent)
+        return {"prompt": prompt, "bill": round(self.money), "requests": requests, "billed_sessions": requests > 0}
 
     def saved(self, policy: str) -> tuple[float, float]:
         """(tokens of input, millionths of a dollar) of what this policy left out. Of no request more is saved than it

@@ -17,11 +17,13 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from readcache.model.errors import UsageError, did_you_mean
+from readcache.model.tool_call import ToolCall
 from readcache.replay.kept import BASE, CALL, RESTORED, SUMMARY, Keeping, Kept, Sent, Told, Turn
 from readcache.replay.prices import ModelPrices
 from readcache.replay.rereads import RUN, SHORTEST
 from readcache.transcripts.claude_code import bare
-from readcache.transcripts.records import HistoryCut, RecordedCall
+from readcache.transcripts.records import HistoryCut
+from readcache.transcripts.values import chars_in
 
 LONG = 100_000  # conversations that may be worth shortening, in tokens
 
@@ -78,7 +80,7 @@ class Conversations:
         self._numbers: dict[str, int] = {}
         self._before: float | None = None  # when the last result came
 
-    def call(self, call: RecordedCall, sent: Mapping[str, Sending] = NOTHING, *, is_read: bool) -> None:
+    def call(self, call: ToolCall, sent: Mapping[str, Sending] = NOTHING, *, is_read: bool) -> None:
         """The next call. `sent`: what each preset would have sent instead of its output."""
         if not self._kept:
             return
@@ -99,7 +101,7 @@ class Conversations:
             kept.add(both and texts.get(both.recorded if spec == "recorded" else both.whole), stands=True)
             kept.shorten()
 
-    def _add(self, call: RecordedCall, lines: Iterable[str], names: Iterable[str], said: int) -> None:
+    def _add(self, call: ToolCall, lines: Iterable[str], names: Iterable[str], said: int) -> None:
         told = self._told
         number = self._numbers[call.call_id] = len(told.sizes)
         told.sizes.append((said, _tokens(len(call.output))))
@@ -157,9 +159,9 @@ def _tokens(chars: int) -> int:
     return (chars + 3) // 4
 
 
-def _said_in(call: RecordedCall) -> int:
+def _said_in(call: ToolCall) -> int:
     """Tokens of a call."""
-    return _tokens(call.arguments or len(call.said)) + CALL
+    return _tokens(len(call.said) if call.arguments is None else chars_in(call.arguments)) + CALL
 
 
 def _lines_of(text: str) -> set[str]:
@@ -169,6 +171,6 @@ def _lines_of(text: str) -> set[str]:
     return {line for line in found if len(line) >= SHORTEST}
 
 
-def tokens_of(calls: Iterable[RecordedCall]) -> int:
+def tokens_of(calls: Iterable[ToolCall]) -> int:
     """Of a conversation in which nothing was shortened."""
     return BASE + sum(_tokens(len(call.output)) + _said_in(call) for call in calls)

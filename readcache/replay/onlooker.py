@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 
 from readcache import Mode, Policy, RestorePlan, Session
+from readcache.model.tool_call import ToolCall
 from readcache.replay.answers import answer_recorded, show_restored
 from readcache.replay.rereads import Rereads, ShownLines
-from readcache.transcripts.records import HistoryCut, RecordedCall
+from readcache.transcripts.records import HistoryCut
 
 _GREP = ":-"  # names what `grep -n` puts behind a number: one of the two
 _BLOB = "git:"  # begins the keys of what is not a file of the work tree
@@ -21,7 +22,7 @@ class Onlooker:
         self._rereads = Rereads()
         self._counts: Counter[str] = Counter()
 
-    def call(self, call: RecordedCall) -> bool:
+    def call(self, call: ToolCall) -> bool:
         """True for a read."""
         reply = answer_recorded(self._session, call)
         shown = [] if reply is None else self._shown(call.call_id)

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from glob import escape, glob
 
 from readcache import Policy, Session
+from readcache.model.tool_call import ToolCall
 from readcache.replay.answers import answer_recorded, show_restored
 from readcache.transcripts.files import find_files, read_content, units_of
 from readcache.transcripts.formats import recordings_in
-from readcache.transcripts.records import HistoryCut, NotUnderstood, RecordedCall, Recording
+from readcache.transcripts.records import HistoryCut, NotUnderstood, Recording
 
 
 def conversations_in(path: str) -> list[list[Recording]]:
@@ -38,7 +39,7 @@ def replayed_session(readers: Sequence[Recording], policy: Policy) -> Session:
     for recording in readers:
         session = first if recording is agent else first.fork(recording.reader)
         for item in recording.items:
-            if isinstance(item, RecordedCall):
+            if isinstance(item, ToolCall):
                 answer_recorded(session, item)
             elif isinstance(item, HistoryCut):
                 session.compacted(keep=item.kept)

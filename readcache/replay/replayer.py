@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from readcache import Policy
+from readcache.model.tool_call import ToolCall
 from readcache.replay.arm import Arm
 from readcache.replay.bills import Bill
 from readcache.replay.conversations import Conversations, Sending, tokens_of
 from readcache.replay.onlooker import Onlooker
 from readcache.replay.prices import RATIOS, USUAL, ModelPrices, PriceTable, built_in_prices, find_prices
 from readcache.replay.tally import Replayed, Tally
-from readcache.transcripts.records import HistoryCut, RecordedCall, Recording, RequestSent
+from readcache.transcripts.records import HistoryCut, Recording, RequestSent
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ def replay_recording(recording: Recording, policies: Mapping[str, Policy], choic
     prices = choices.prices(recording)
     arms = {name: Arm(policy, prices.ratios if prices else USUAL) for name, policy in policies.items()}
     onlooker, bill = Onlooker(), Bill(prices)
-    size = tokens_of(item for item in recording.items if isinstance(item, RecordedCall))
+    size = tokens_of(item for item in recording.items if isinstance(item, ToolCall))
     ways = choices.ways if size >= choices.least else ()
     conversations = Conversations(ways, prices or RATIOS, tuple(policies))
     # Not told that the host took anything out, where it did.

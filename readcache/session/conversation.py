@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from readcache.disk.links import real_paths
 from readcache.judging import marker
+from readcache.judging.writes import tool_write
 from readcache.log.reader import Reader
 from readcache.model.errors import StoreError, UsageError
 from readcache.model.events import MADE_UP_ID, Delivered, Moment, Record
+from readcache.model.paths import canonical_path, matches
 from readcache.model.policy import Budget, Mode, Policy
 from readcache.model.records import events_for
 from readcache.model.text import digest
@@ -28,6 +31,7 @@ M = TypeVar("M", bound=Mapping[str, Any])  # a message of the harness's list, wh
 class Conversation:
     """One reader's conversation, as far as its harness tells of it."""
 
+    root: str
     reader: Reader
     agent_id: str
     policy: Policy
@@ -38,6 +42,15 @@ class Conversation:
     _watching: SeenFiles | None = None  # while a watch lasts
 
     # ------------------------------------------------------------ what the harness tells
+
+    def wrote(self, path: str | os.PathLike[str], *, content: str | None = None, call_id: str | None = None) -> None:
+        """The agent's own write or edit tool succeeded on `path`: earlier deliveries of it are invalid. `content`: the
+        whole file as the agent gave it in that call, where it did; it counts as visible."""
+        key, name = canonical_path(os.fsdecode(path), self.root), self._call_id(call_id)
+        if any(matches(path, self.policy.protected) for path in self._links((key,), self.root)):
+            content = None
+        self.reader.tell(name, lambda view: tool_write(view, self.policy, name, key, content))
+        self._tell_watch(name, lambda seen, view: seen.wrote(view, key, name, local=bool(self._is_local)))
 
     def settle(self, call_id: str, text: str) -> None:
         """What the harness finally showed for that call, or as that restored section. Only what is left in `text`
@@ -259,6 +272,13 @@ class Conversation:
                 tell(seen, log.view)
         except Exception as error:
             log.fail(call_id, error)
+
+    def _links(self, names: Iterable[str], cwd: str) -> frozenset[str]:
+        """The real paths of links, which may be protected."""
+        return real_paths(names, cwd) if self.policy.protected and self._is_local else frozenset()
+
+    def _call_id(self, given: str | None) -> str:
+        return str(given) if given is not None else MADE_UP_ID + new_id(6)
 
 
 def _seen(

@@ -11,27 +11,25 @@ import functools
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from readcache.disk.lines import read_lines
-from readcache.disk.links import real_paths
 from readcache.judging.compose import pass_through
 from readcache.judging.protect import possible_files
-from readcache.judging.writes import tool_write
 from readcache.log.log import Instant, Log
 from readcache.log.reader import Confirm, Reader
 from readcache.log.store import Store, open_store
-from readcache.model.call import Call, command_call, other_read_call, read_call, tool_call
+from readcache.model.call import BASH, READ, Call, command_call, other_call, read_call
 from readcache.model.claims import Reading, without_first
 from readcache.model.errors import StoreError
-from readcache.model.events import MADE_UP_ID
-from readcache.model.frame import Framing, framed
-from readcache.model.paths import canonical_path, matches
+from readcache.model.frame import framed
+from readcache.model.paths import canonical_path
 from readcache.model.policy import Policy, Rules
 from readcache.model.reply import Reason, Reply
 from readcache.model.text import session_tag
+from readcache.model.tool_call import AskedCommand, AskedRead, Framing, ToolCall
 from readcache.session.conversation import Conversation, new_id
 from readcache.session.wrap import wrap, wrap_write
 from readcache.shell.read import read_command
@@ -70,6 +68,7 @@ class Session(Conversation):
         self.tag = session_tag(self.session_id)
         self.host = str(host)
         self._store, self._is_off = store, is_off
+        self.owns_store = store is None or isinstance(store, (str, os.PathLike))  # it ends with the session
         log = Log(self._open_store, self.session_id, self.agent_id, clock)
         log.open()
         self.reader = Reader(log, Rules(policy, self.tag, self.host), resumes=True, is_off=is_off)
@@ -78,6 +77,7 @@ class Session(Conversation):
         self._is_local = local
         self._sections = {}
         self._readers = {self.agent_id}  # names of this session's readers, as far as they are known
+        self.notes: object = None  # what an adapter keeps of the reader while it is open
 
     # ------------------------------------------------------------ commands
 
@@ -97,8 +97,7 @@ class Session(Conversation):
         `cwd` is relative to the session's root. `timeout` is in seconds; after it the command is killed and the exit
         status is 124. `commit`: as for `observe`.
         """
-        known: dict[str, Any] = {"call_id": call_id, "batch": batch, "commit": commit}
-        return self._run(command, None, self.reader.log.now(), cwd=cwd, env=env, timeout=timeout, **known)
+        return self._run(command, cwd, env, timeout, call_id, batch, commit, self.reader.log.now())
 
     async def arun(
         self,
@@ -114,31 +113,31 @@ class Session(Conversation):
         """`run`, awaited. When the task is cancelled the command is killed, and nothing of it counts as shown."""
         from readcache.session.threads import in_thread
 
-        known: dict[str, Any] = {"call_id": call_id, "batch": batch, "commit": commit}
         began = self.reader.log.now()  # the thread may begin much later
-        run = functools.partial(self._run, command, began=began, cwd=cwd, env=env, timeout=timeout, **known)
+        run = functools.partial(self._run, command, cwd, env, timeout, call_id, batch, commit, began)
         return await in_thread(run, undo=lambda reply: self.reader.forget(reply.call_id))
 
     def _run(
         self,
         command: str,
-        stop: threading.Event | None,
-        began: Instant,
-        *,
         cwd: str | bytes | os.PathLike[str] | None,
         env: Mapping[str, str] | None,
         timeout: float | None,
-        **known: Any,
+        call_id: str | None,
+        batch: str | None,
+        commit: bool,
+        began: Instant,
+        stop: threading.Event | None = None,
     ) -> Reply:
         from readcache.disk.bash import run_bash  # with `subprocess`: who only observes does without
 
         where = os.path.join(self.root, os.fsdecode(cwd)) if cwd is not None else self.root
-        self._ran_here()
+        self._is_local = self._is_local is not False
         started = self.reader.calls_so_far(began)
         with self._own_call():
             ran = run_bash(command, cwd=where, env=env, timeout=timeout, stop=stop)
-        known |= {"exit_code": ran.exit_code, "started": started, "local": True, "uncut": True}
-        return self._answer_command(command, ran.output, cwd=where, trouble=ran.trouble, **known)
+        call = ToolCall(call_id, BASH, None, ran.output, batch or "", exit_code=ran.exit_code, cwd=where)
+        return self._answer_command(call, AskedCommand(command), started, trouble=ran.trouble, ran=True, commit=commit)
 
     def observe(
         self,
@@ -163,50 +162,63 @@ class Session(Conversation):
         shown in full, and neither it nor its lines can be seen, until `commit(call_id)`, `settle(call_id, text)`, or
         `sync` or `mend` with a list that has it. One that omits nothing is what the model gets in any case.
         """
-        known: dict[str, Any] = {"call_id": call_id, "batch": batch, "frame": frame, "complete": complete}
-        known |= {"commit": commit, "skipped": skipped, "started": self.reader.calls_so_far()}
-        return self._answer_command(command, output, exit_code=exit_code, cwd=cwd, **known)
+        call = ToolCall(
+            call_id,
+            BASH,
+            None,
+            output,
+            batch or "",
+            complete=complete,
+            exit_code=exit_code,
+            cwd=cwd,
+            frame=frame,
+            asked=AskedCommand(command, skipped),
+        )
+        return self.answer(call, commit=commit)
 
     def reading(self, command: str, cwd: str) -> Reading:
         """Return what a command is believed to print and write, from its text alone; nothing is run or read."""
         return read_command(command, canonical_path(cwd, self.root))
 
+    def answer(self, call: ToolCall, *, commit: bool = True) -> Reply:
+        """Answer a call that ran elsewhere, of whatever tool: `observe`, `observe_read` and `observe_tool` in one."""
+        started, asked = self.reader.calls_so_far(), call.asked
+        if isinstance(asked, AskedCommand):
+            return self._answer_command(call, asked, started, commit=commit)
+        judged = other_call(call, self._call_id(call.call_id), self.root)
+        judged = replace(judged, batch=str(call.batch or self._batch), started=started)
+        return self._answer(framed(judged, call.frame), commit=commit)
+
     def _answer_command(
         self,
-        command: str,
-        output: str,
+        call: ToolCall,
+        asked: AskedCommand,
+        started: int,
         *,
-        exit_code: int | None,
-        cwd: str | bytes | os.PathLike[str] | None,
-        call_id: str | None,
-        batch: str | None = None,
         trouble: Reason | None = None,
-        frame: Framing | None = None,
-        local: bool = False,
+        ran: bool = False,
         commit: bool = True,
-        skipped: int = 0,
-        **known: Any,
     ) -> Reply:
+        """`ran`: we ran it on this machine."""
         try:
-            where = self.root if cwd is None else canonical_path(os.fsdecode(cwd), self.root)
+            where = self.root if call.cwd is None else canonical_path(os.fsdecode(call.cwd), self.root)
         except TypeError:  # no directory at all: the files that the command meant are unknown
             where, trouble = self.root, trouble or Reason.INTERNAL_ERROR
-        reading = read_command(command, where)
-        reading = without_first(reading, skipped) if skipped else reading
-        call = command_call(
-            self._call_id(call_id),
-            command,
+        reading = read_command(asked.command, where)
+        judged = command_call(
+            self._call_id(call.call_id),
+            asked.command,
             where,
-            output,
-            reading,
-            exit_code=exit_code,
-            batch=batch or self._batch,
+            call.output,
+            without_first(reading, asked.skipped) if asked.skipped else reading,
+            exit_code=call.exit_code,
+            batch=call.batch or self._batch,
             trouble=trouble,
-            **known,
         )
-        return self._answer(framed(call, frame), local=local, cwd=where, commit=commit)
+        judged = replace(judged, complete=call.complete, started=started, uncut=ran)
+        return self._answer(framed(judged, call.frame), local=ran, cwd=where, commit=commit)
 
-    # ------------------------------------------------------------ reads and writes by tools
+    # ------------------------------------------------------------ reads and other tools
 
     def read(
         self,
@@ -227,7 +239,7 @@ class Session(Conversation):
         `fresh`: every byte, whatever was shown before; for an agent in doubt, and for a program. What a program reads
         no model sees: a fresh read counts as shown only if it has a `call_id`. `commit`: as for `observe`."""
         started = self.reader.calls_so_far()
-        self._ran_here()
+        self._is_local = self._is_local is not False
         got = read_lines(os.path.join(self.root, os.fsdecode(path)), start, end, numbered=numbered)
         call = read_call(
             self._call_id(call_id),
@@ -236,15 +248,12 @@ class Session(Conversation):
             start,
             end,
             sep="\t" if numbered else None,
-            exit_code=got.exit_code,
-            batch=str(batch or self._batch),
-            trouble=got.trouble,
-            fresh=fresh,
-            exact=True,
         )
+        call = replace(call, exit_code=got.exit_code, trouble=got.trouble, fresh=fresh, exact=True)
         if fresh and call_id is None:
             return pass_through(call, got.trouble or Reason.FRESH)
-        return self._answer(replace(call, started=started), local=True, commit=commit)
+        call = replace(call, batch=str(batch or self._batch), started=started)
+        return self._answer(call, local=True, commit=commit)
 
     def observe_read(
         self,
@@ -267,11 +276,18 @@ class Session(Conversation):
         `": "` for `12: x`, or around it, `"[{n}] "` for `[12] x`; the lines of the file that are in view count more.
         `complete`, `frame`, `commit`: as for `observe`. `failed`: the tool gave an error text. `edges_only`: only the
         whole, the beginning or the end may be omitted."""
-        started = self.reader.calls_so_far()
-        key, name = canonical_path(os.fsdecode(path), self.root), self._call_id(call_id)
-        known = {"batch": str(batch or self._batch), "complete": complete, "edges_only": edges_only, "started": started}
-        call = other_read_call(name, key, output, start, end, numbered=numbered, failed=failed, **known)
-        return self._answer(framed(call, frame), commit=commit)
+        call = ToolCall(
+            call_id,
+            READ,
+            None,
+            output,
+            batch or "",
+            is_error=failed,
+            complete=complete,
+            frame=frame,
+            asked=AskedRead(os.fsdecode(path), start, end, numbered, edges_only),
+        )
+        return self.answer(call, commit=commit)
 
     def observe_tool(
         self,
@@ -287,18 +303,7 @@ class Session(Conversation):
         """Answers any other tool, a search or one of an MCP server: `name` and `arguments` as the model gave them. What
         it shows is visible and may be a source; it is itself left out as `identical_output` and `any_output` allow.
         `commit`: as for `observe`."""
-        started = self.reader.calls_so_far()
-        call = tool_call(self._call_id(call_id), name, arguments, output, batch=batch or self._batch)
-        return self._answer(framed(replace(call, started=started), frame), commit=commit)
-
-    def wrote(self, path: str | os.PathLike[str], *, content: str | None = None, call_id: str | None = None) -> None:
-        """The agent's own write or edit tool succeeded on `path`: earlier deliveries of it are invalid. `content`: the
-        whole file as the agent gave it in that call, where it did; it counts as visible."""
-        key, name = canonical_path(os.fsdecode(path), self.root), self._call_id(call_id)
-        if any(matches(path, self.policy.protected) for path in self._links((key,), self.root)):
-            content = None
-        self.reader.tell(name, lambda view: tool_write(view, self.policy, name, key, content))
-        self._tell_watch(name, lambda seen, view: seen.wrote(view, key, name, local=bool(self._is_local)))
+        return self.answer(ToolCall(call_id, name, arguments, output, batch or "", frame=frame), commit=commit)
 
     # ------------------------------------------------------------ other readers, calls made at once
 
@@ -365,7 +370,7 @@ class Session(Conversation):
     def end(self, *, in_order: bool) -> None:
         """`close`. `in_order`: False where the last results may not have reached the conversation."""
         self.reader.close(in_order=in_order and self._store is not None)
-        if self._store is None or isinstance(self._store, (str, os.PathLike)):
+        if self.owns_store:
             self.reader.log.close()
 
     def __enter__(self) -> Session:
@@ -384,17 +389,6 @@ class Session(Conversation):
         self._tell_watch(call.call_id, lambda seen, view: seen.saw(view, call, local=local))
         return reply
 
-    def _links(self, names: Iterable[str], cwd: str) -> frozenset[str]:
-        """The real paths of links, which may be protected."""
-        return real_paths(names, cwd) if self.policy.protected and self._is_local else frozenset()
-
-    def _ran_here(self) -> None:
-        if self._is_local is None:
-            self._is_local = True
-
     def _open_store(self) -> Store:
         store = self._store
         return open_store(store) if store is None or isinstance(store, (str, os.PathLike)) else store
-
-    def _call_id(self, given: str | None) -> str:
-        return str(given) if given is not None else MADE_UP_ID + new_id(6)

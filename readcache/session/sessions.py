@@ -1,15 +1,16 @@
-"""A session for each conversation and reader: for servers, middlewares and hooks that see many of them."""
+"""The one keeper of readers: a session for each conversation and agent, for whoever sees many of them."""
 
 from __future__ import annotations
 
+import copy
 import os
 from collections import Counter
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Hashable
 
 from readcache.disk.forks import SESSIONS, ForkLock
 from readcache.log.store import Store
 from readcache.model.policy import Policy
+from readcache.session.conversation import new_id
 from readcache.session.session import PYTHON, Session
 
 
@@ -20,8 +21,11 @@ class Sessions:
     itself before it asks for the first one. `store`: None (memory, one for each conversation), or what `Session` takes.
     What two conversations were shown is never mixed; the readers of one share its store, so that a write by one is
     known to the others. `most_readers`: how many are held at once; beyond that, the conversations unused for longest
-    are let go, and their last results are shown again when they go on. Safe to call from any thread.
+    are closed. Their last results are shown again when they go on, because a call may be under way. A copy begins
+    without readers. Safe to call from any thread.
     """
+
+    MOST = 256  # readers that an adapter holds; a server has its own limit, since each has two files open
 
     def __init__(
         self,
@@ -37,36 +41,64 @@ class Sessions:
         self.root = os.path.abspath(root)
         self.policy = policy
         self.host = host
-        self._store, self._most_readers = store, most_readers
-        self._make = partial(Session, self.root, policy=policy, local=local, is_off=is_off)
-        self._lock = ForkLock(SESSIONS)
-        self._open: dict[str, dict[str, Session]] = {}  # conversation -> reader -> session; newest last
+        self._store, self._local, self._is_off, self._most_readers = store, local, is_off, most_readers
+        self.lock = ForkLock(SESSIONS)
+        self._place: Hashable = None
+        self._open: dict[tuple[Hashable, str], dict[str, Session]] = {}  # (place, conversation) -> reader; newest last
+        self._ended = Counter[str]()  # the counters of readers that are closed, but not by name
+        self.lent: dict[tuple[str, str], Session] | None = None
 
-    def get(self, conversation: str, agent: str = "main") -> Session:
-        """The session of the reader `agent` in that conversation: the same one each time, until it is closed."""
+    def __deepcopy__(self, memo: object) -> Sessions:
+        return Sessions(
+            self.root,
+            store=self._store,
+            policy=self.policy,
+            local=self._local,
+            host=self.host,
+            most_readers=self._most_readers,
+            is_off=self._is_off,
+        )
+
+    def get(
+        self, conversation: str, agent: str = "main", *, session_id: str | None = None, is_new: bool = False
+    ) -> Session:
+        """Return the session of the reader `agent` in that conversation: the same one each time, until it is closed.
+
+        `session_id`: the conversation's name in the store, if it is not open yet (default: `conversation`). `is_new`: a
+        reader that is not open yet gets a name of its own in the store, so that it begins without having seen anything.
+        """
         conversation, agent = str(conversation), str(agent)
-        with self._lock:
-            readers = self._open[conversation] = self._open.pop(conversation, {})
-            if agent not in readers:
-                store = self._store
-                if store is None and readers:  # the one in memory that the other readers share
-                    store = next(iter(readers.values())).reader.log.store
-                readers[agent] = self._make(session_id=conversation, agent_id=agent, store=store, host=self.host)
-            session = readers[agent]
-            oldest = [] if self._most_readers is None else self._beyond(self._most_readers)
-        for name in oldest:
-            self.close(name, in_order=False)
+        with self.lock:
+            readers = self._open[self._place, conversation] = self._open.pop((self._place, conversation), {})
+            first = next(iter(readers.values()), None)
+            session = readers.pop(agent, None) or Session(
+                self.root,
+                session_id=first.session_id if first else session_id or conversation,
+                agent_id=f"{agent}-{new_id(4)}" if is_new else agent,
+                # Readers of one conversation share the store in memory.
+                store=first.reader.log.store if first and self._store is None else self._store,
+                policy=self.policy,
+                local=self._local,
+                host=self.host,
+                is_off=self._is_off,
+            )
+            readers[agent] = session
+            oldest = self._take_oldest()
+        self._lend(conversation, agent, session)
+        for gone in oldest:
+            self._end(gone, is_last=False)
         return session
 
     def fork(self, conversation: str, agent: str, *, parent: str = "main", inherit: bool = False) -> Session:
         """The session of a new sub-agent of the reader `parent`, see `Session.fork`. `get` has it by its `agent_id`,
         which is another name where the conversation had a reader `agent`."""
         conversation, session = str(conversation), self.get(conversation, parent)
-        with self._lock:
-            session._readers.update(self._open.get(conversation, ()))
+        with self.lock:
+            session._readers.update(self._open.get((self._place, conversation), ()))
         child = session.fork(str(agent), inherit=inherit)
-        with self._lock:
-            self._open.setdefault(conversation, {})[child.agent_id] = child
+        with self.lock:
+            self._open.setdefault((self._place, conversation), {})[child.agent_id] = child
+        self._lend(conversation, child.agent_id, child)
         return child
 
     def inherit(self, conversation: str, source: str) -> None:
@@ -74,44 +106,81 @@ class Sessions:
         its host made it from the other's messages."""
         self.get(conversation).reader.inherit(self.get(source).reader)
 
+    def at(self, place: Hashable, root: str, policy: Policy, host: str) -> Sessions:
+        """Return this keeper with another directory, policy and host, for one request: the limit holds for all of them.
+        `place` keeps apart the conversations of one name. `lent` of what is returned has the sessions that it handed
+        out, by conversation and agent."""
+        view = copy.copy(self)
+        view._place, view.root, view.policy, view.host, view.lent = place, root, policy, host, {}
+        return view
+
+    def readers(self, conversation: str | None = None) -> list[Session]:
+        """Return the open sessions, of one conversation or of all, the one used last first."""
+        with self.lock:
+            found = [readers for (_, name), readers in self._open.items() if conversation in (None, name)]
+            return [session for readers in reversed(found) for session in reversed(readers.values())]
+
     def markers_in(self, text: str) -> list[str]:
         """The markers of any open conversation that stand in the text, in order of conversations."""
-        with self._lock:
+        with self.lock:
             sessions = [next(iter(readers.values())) for readers in self._open.values() if readers]
         return [found for session in sessions for found in session.markers_in(text)]
 
     def stats(self) -> dict[str, int]:
-        """The counters of `Session.stats`, summed over the readers of all open conversations."""
-        with self._lock:
-            sessions = [session for readers in self._open.values() for session in readers.values()]
-        counts = Counter[str]()
+        """The counters of `Session.stats`, summed over the readers of all open conversations, of those that `close_all`
+        ended, and of those in memory that the limit ended."""
+        with self.lock:
+            counts, sessions = Counter(self._ended), self.readers()
         for session in sessions:
             counts.update(session.stats())
-        return dict(counts)
+        return dict(sorted(counts.items()))
 
     def close(self, conversation: str, *, in_order: bool = True) -> None:
         """End a conversation: close its sessions and drop it from memory. An unknown name has no effect. `in_order`:
         False where its last results may not have reached the conversation."""
-        with self._lock:
-            readers = self._open.pop(str(conversation), {})
-        for session in reversed(readers.values()):  # a sub-agent's has its parent's store
-            session.end(in_order=in_order)
+        with self.lock:
+            readers = self._open.pop((self._place, str(conversation)), {})
+        _close(readers, in_order=in_order)
 
     def close_all(self) -> None:
         """Ends every conversation."""
-        for conversation in self.conversations():
-            self.close(conversation)
+        with self.lock:
+            all_readers = list(self._open.values())
+            self._open.clear()
+        for readers in all_readers:
+            self._end(readers, is_last=True)
 
     def conversations(self) -> list[str]:
         """Those that are open, the newest last."""
-        return list(self._open)
+        return [name for _, name in list(self._open)]
 
-    def _beyond(self, most: int) -> list[str]:
-        """The oldest conversations, as many as there are too many readers; never the newest."""
-        too_many, oldest = sum(map(len, self._open.values())) - most, list[str]()
-        for conversation, readers in list(self._open.items())[:-1]:
-            if too_many <= 0:
-                break
-            too_many -= len(readers)
-            oldest.append(conversation)
+    def _lend(self, conversation: str, agent: str, session: Session) -> None:
+        if self.lent is not None:
+            self.lent[conversation, agent] = session
+
+    def _take_oldest(self) -> list[dict[str, Session]]:
+        """Take out the oldest conversations, as many as there are too many readers; never the newest."""
+        oldest = list[dict[str, Session]]()
+        if self._most_readers is not None:
+            too_many = sum(map(len, self._open.values())) - self._most_readers
+            for key in list(self._open)[:-1]:
+                if too_many <= 0:
+                    break
+                oldest.append(self._open.pop(key))
+                too_many -= len(oldest[-1])
         return oldest
+
+    def _end(self, readers: dict[str, Session], *, is_last: bool) -> None:
+        """Close the readers of a conversation. Keep the counters of those that no store has for `get`."""
+        for agent, session in readers.items():
+            if is_last or self._store is None or session.agent_id != agent:
+                counts = session.stats()
+                with self.lock:
+                    self._ended.update(counts)
+        _close(readers, in_order=is_last)
+
+
+def _close(readers: dict[str, Session], *, in_order: bool) -> None:
+    """Close the sessions; last the one whose store the others share."""
+    for session in sorted(readers.values(), key=lambda each: each.owns_store):
+        session.end(in_order=in_order)

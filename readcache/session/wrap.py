@@ -17,8 +17,10 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
+from readcache.model.call import BASH
 from readcache.model.errors import UsageError
 from readcache.model.reply import Reason, Reply
+from readcache.model.tool_call import AskedCommand, ToolCall
 
 _STATUS_NAMES = ("returncode", "exit_code")
 _COMMAND_NAMES = ("command", "action", "cmd")
@@ -40,7 +42,7 @@ def wrap(
     """A callable with `bash`'s signature, called as `bash` is, by position or by keyword. The arguments `cwd`,
     `call_id` and `batch` are used where they are given; the last two are passed on only if `bash` takes them.
 
-    `answer` judges a result, as `Session.observe` does. `calls_so_far` is asked before the tool runs: later calls are
+    `answer` judges a call, as `Session.answer` does. `calls_so_far` is asked before the tool runs: later calls are
     not sources for this one. `call_id` gives the harness's id for the call under way. `on_reply` is told each reply."""
     parameters = _Parameters(bash)
 
@@ -52,15 +54,16 @@ def wrap(
         named, batch = given.get("call_id"), given.get("batch")
         if named is None and call_id is not None:
             named = _asked(call_id)
-        known = {"cwd": cwd or None, "call_id": named, "batch": None if batch is None else str(batch)}
         command = action.get("command") if isinstance(action, dict) else action
+        batch = "" if batch is None else str(batch)
         started = calls_so_far()
 
         def judge(output: str, status: Any, trouble: Reason | None = None) -> str:
             if not isinstance(command, str):
                 return output
             exit_code = status if isinstance(status, int) else None
-            reply = answer(command, output, exit_code=exit_code, started=started, trouble=trouble, **known)
+            call = ToolCall(named, BASH, None, output, batch, exit_code=exit_code, cwd=cwd or None)
+            reply = answer(call, AskedCommand(command), started, trouble=trouble)
             if on_reply is not None:
                 _asked(partial(on_reply, reply))
             return reply.text

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from readcache.transcripts.content import Content
-from readcache.transcripts.records import Recording, RequestSent
+from readcache.transcripts.records import Content, Recording, RequestSent
 from readcache.transcripts.turns import Turns
 from readcache.transcripts.values import block_text, int_in, list_in, object_in
 
@@ -41,11 +40,12 @@ def _recording(row: Mapping[str, Any], path: str, reader: str) -> Recording:
             turns.type(chars)
         for call in map(object_in, list_in(step.get("tool_calls"))):
             given, name = object_in(call.get("arguments")), str(call.get("function_name"))
-            turns.tool(str(call.get("tool_call_id")), name, given, cwd, exit_code=None)
+            turns.tool(str(call.get("tool_call_id")), name, given, cwd)
         for result in map(object_in, list_in(object_in(step.get("observation")).get("results"))):
             waiting = turns.waiting
             alone = waiting[0] if len(waiting) == 1 else ""  # a result need not name its call
-            turns.result(str(result.get("source_call_id") or alone), block_text(result.get("content")) or "")
+            call_id, output = str(result.get("source_call_id") or alone), block_text(result.get("content")) or ""
+            turns.result(call_id, output, exit_code=None)
     turns.by(agent.get("model_name"))
     name = str(row.get("session_id") or row.get("trajectory_id") or path)
     return turns.recording(name, "atif", agent=str(agent.get("name") or "atif"), reader=reader)

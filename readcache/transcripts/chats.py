@@ -14,8 +14,8 @@ from typing import Any
 
 from readcache.messages.blocks import CALLS, ITEM_RESULTS, Raw
 from readcache.messages.messages import Kind, Message, last_compaction, normalise_one
-from readcache.transcripts.content import Content
-from readcache.transcripts.records import Recording, RequestSent
+from readcache.model.frame import Frame
+from readcache.transcripts.records import Content, Recording, RequestSent
 from readcache.transcripts.turns import Turns
 from readcache.transcripts.values import int_in, list_in, object_in
 
@@ -95,12 +95,12 @@ class _Chat:
             if usage:
                 self.turns.pay(usage_of(usage))
         elif message.role == "user" and self.is_text and self.turns.waiting and not results:
-            self._result(self.turns.waiting[0], message.text, {})
+            self._result(self.turns.waiting[0], message.text)
         else:
             mixed = {part.call_id for part in message.parts if part.kind in (Kind.IMAGE, Kind.OTHER)}
             for part in results:
-                known = {"failed": part.is_error or bool(extra.get("is_error"))}
-                self._result(str(part.call_id), "" if part.call_id in mixed else part.text, known)
+                failed = part.is_error or bool(extra.get("is_error"))
+                self._result(str(part.call_id), "" if part.call_id in mixed else part.text, failed=failed)
             if message.text or not results:
                 self.turns.type(len(message.text))
 
@@ -116,15 +116,16 @@ class _Chat:
             self.is_text = True
             self.turns.tool(f"c{self._number}", "bash", {"command": found[0].strip("\n")}, DIRECTORY)
 
-    def _result(self, call_id: str, output: str, known: dict[str, Any]) -> None:
-        inner = object_in(output)
+    def _result(self, call_id: str, output: str, *, failed: bool = False) -> None:
+        inner, whole, frame = object_in(output), True, None
+        status: int | None = 0
         if isinstance(inner.get("output"), str) and "returncode" in inner:  # as JSON: the lines are those of its text
-            output, known["exit_code"] = inner["output"], int_in(inner["returncode"])
+            output, status = inner["output"], int_in(inner["returncode"])
         elif head := _HEAD.match(output):
-            known |= {"exit_code": int(head[1]), "head": 2, "tail": 1 if output.rstrip().endswith(_TAIL) else 0}
+            status, frame = int(head[1]), Frame(2, 1 if output.rstrip().endswith(_TAIL) else 0)
         elif any(mark in output for mark in _CUT):
-            known["complete"] = False
-        self.turns.result(call_id, output, **known)
+            whole = False
+        self.turns.result(call_id, output, failed=failed, exit_code=status, complete=whole, frame=frame)
 
 
 def usage_of(usage: Mapping[str, Any]) -> RequestSent:

@@ -21,20 +21,11 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from readcache.messages.tools import LINE_NUMBER
-from readcache.transcripts.content import Content
-from readcache.transcripts.patches import replaced_lines
-from readcache.transcripts.records import (
-    AskedCommand,
-    AskedRead,
-    AskedTool,
-    HistoryCut,
-    Item,
-    RecordedCall,
-    Recording,
-    RequestSent,
-    Written,
-)
-from readcache.transcripts.values import block_text, chars_in, dict_in, epoch_of, int_in, list_in, said_in
+from readcache.model.frame import Frame
+from readcache.model.tool_call import AskedCommand, AskedRead, ToolCall, Written
+from readcache.transcripts.records import Content, HistoryCut, Item, Recording, RequestSent
+from readcache.transcripts.tools import replaced_lines
+from readcache.transcripts.values import block_text, dict_in, epoch_of, int_in, list_in, said_in
 
 Entry = Mapping[str, Any]
 WRITERS = ("Edit", "MultiEdit", "NotebookEdit", "Write")
@@ -90,7 +81,7 @@ class _Node(NamedTuple):
 
     answer: str | None  # the newest one above it, or the one that it is of; "" above all; None: the file does not tell
     chars: int = 0  # that the user typed since
-    files: tuple[RecordedCall, ...] = ()  # that Claude Code showed by itself since
+    files: tuple[ToolCall, ...] = ()  # that Claude Code showed by itself since
     compacts: bool = False  # has it made room since?
     kept: tuple[str, ...] = ()  # uuids that a compaction kept
 
@@ -196,40 +187,41 @@ def _chars_of(block: Entry) -> int:
     return len(str(block.get("text") or block.get("thinking") or "")) + (len(json.dumps(given)) if given else 0)
 
 
-def _shown_file(entry: Entry) -> RecordedCall | None:
+def _shown_file(entry: Entry) -> ToolCall | None:
     """A file that Claude Code put before the model by itself: named by the user, or restored after a compaction."""
     file = _attached_file(entry)
     content, path = file.get("content"), file.get("filePath")
     if not isinstance(content, str) or not isinstance(path, str):
         return None
     asked = AskedRead(path, int_in(file.get("startLine")) or 1, numbered=False)
-    return RecordedCall(str(entry.get("uuid")), "attachment", asked, "", content)
+    return ToolCall(str(entry.get("uuid")), "Read", None, content, asked=asked, tool="attachment")
 
 
-def _call(name: str, asked: Entry, entry: Entry, block: Entry, response: Entry) -> RecordedCall:
+def _call(name: str, asked: Entry, entry: Entry, block: Entry, response: Entry) -> ToolCall:
     tool, given = str(asked.get("name")), dict_in(asked.get("input"))
     text, failed = block_text(block.get("content")), bool(block.get("is_error"))
     output = text or ""
-    known: dict[str, Any] = {"said": said_in(given), "output": output, "arguments": chars_in(given)}
+    call = ToolCall(name, tool, given, output, is_error=failed, said=said_in(given), tool=tool.lower())
     if tool == "Bash" and isinstance(given.get("command"), str):
         hidden = any(response.get(key) for key in NOT_SHOWN) or output.startswith("<")
         status = STATUS.match(output) if failed else None
         tail = 1 if output.rpartition("\n")[2].startswith(MOVED_BACK) else 0
         code = int(status[1]) if status else None if failed else 0
-        command = AskedCommand(given["command"], str(entry.get("cwd") or "/"), 1 if status else 0, code, tail)
-        return RecordedCall(name, "bash", command, **known, complete=not hidden and not failed)
+        frame = Frame(1 if status else 0, tail) if status or tail else None
+        call = replace(call, asked=AskedCommand(given["command"]), cwd=str(entry.get("cwd") or "/"), frame=frame)
+        return replace(call, exit_code=code, complete=not hidden and not failed)
     path = given.get("file_path") or given.get("notebook_path")
     if tool in WRITERS and isinstance(path, str):
         content = given.get("content") if tool == "Write" else None
         writes = () if failed else (Written(path, content if isinstance(content, str) else None),)
-        return RecordedCall(name, tool.lower(), None, **known, writes=writes, replaced=replaced_lines(given))
+        return replace(call, is_judged=False, writes=writes, replaced=replaced_lines(given))
     if text is None or failed:
-        return RecordedCall(name, tool.lower(), None, **known)
+        return replace(call, is_judged=False)
     if tool == "Read" and isinstance(path, str):
         start, limit = max(1, int_in(given.get("offset")) or 1), int_in(given.get("limit"))
         read = AskedRead(path, start, start + limit - 1 if limit else None, edges_only=True)
-        return RecordedCall(name, "read", read, **known)
-    return RecordedCall(name, tool if "__" in tool else tool.lower(), AskedTool(tool, given), **known)
+        return replace(call, asked=read)
+    return replace(call, tool=tool) if "__" in tool else call
 
 
 class Transcript:

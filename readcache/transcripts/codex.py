@@ -12,8 +12,8 @@ from typing import Any
 
 from readcache.messages.messages import last_compaction, visible_to_model
 from readcache.messages.tools import tool_use
-from readcache.transcripts.content import Content
-from readcache.transcripts.records import Recording, RequestSent
+from readcache.model.frame import Frame
+from readcache.transcripts.records import Content, Recording, RequestSent
 from readcache.transcripts.turns import Turns
 from readcache.transcripts.values import block_text, int_in, list_in, object_in, said_in
 
@@ -94,14 +94,25 @@ class _Session:
             said, command = said_in(given), tool_use(name, given).command
             self._called[call_id] = name, command
             said = said if command is None or command in said else f"{command}\n{said}"
-            self.turns.tool(call_id, name, given, self._cwd, said=said)
+            self.turns.tool(call_id, name, given, self._cwd, said)
         elif kind.endswith("_call_output"):
-            output = _output_of(item.get("output"))
-            self.turns.result(call_id, output, **_told_of(output, *self._called.get(call_id, ("", None))))
+            self._deliver(call_id, _output_of(item.get("output")))
         elif kind == "message" and item.get("role") != "assistant":
             self.turns.type(sum(len(str(object_in(part).get("text"))) for part in list_in(item.get("content"))))
         elif kind in ("message", "reasoning"):
             self.turns.answer()
+
+    def _deliver(self, call_id: str, output: str) -> None:
+        name, command = self._called.get(call_id, ("", None))
+        if command is None:
+            failed = name == "apply_patch" and not output.lstrip().startswith(_WENT_WELL)
+            self.turns.result(call_id, output, failed=failed)
+            return
+        head = _HEAD.match(output)
+        status = _STATUS.search(head[0]) if head else None
+        code, whole = int(status[1]) if status else None if head else 0, not (head and status is None)
+        frame = Frame(head[0].count("\n")) if head else None
+        self.turns.result(call_id, output, exit_code=code, complete=whole and not is_cut(output), frame=frame)
 
 
 def _output_of(value: object) -> str:
@@ -113,17 +124,6 @@ def _output_of(value: object) -> str:
         value = value.get("content") or value.get("output")
     parts = [{**object_in(part), "type": "text"} for part in list_in(value)]
     return block_text(parts or value) or ""
-
-
-def _told_of(output: str, name: str, command: str | None) -> dict[str, Any]:
-    """What the output of a call says of it."""
-    if command is None:
-        return {"failed": name == "apply_patch" and not output.lstrip().startswith(_WENT_WELL)}
-    head = _HEAD.match(output)
-    status = _STATUS.search(head[0]) if head else None
-    is_whole = not (head and status is None) and not is_cut(output)
-    known = {"exit_code": int(status[1]) if status else None if head else 0, "complete": is_whole}
-    return {**known, "head": head[0].count("\n") if head else 0}
 
 
 def is_cut(output: str) -> bool:

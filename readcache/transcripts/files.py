@@ -14,8 +14,7 @@ from itertools import islice
 from typing import IO, Any, NamedTuple
 
 from readcache.model.errors import UsageError
-from readcache.transcripts.content import SAMPLE, Content
-from readcache.transcripts.records import Damage, NotUnderstood
+from readcache.transcripts.records import SAMPLE, Content, Damage, NotUnderstood
 
 HEAD = 4096  # bytes of a file's first line that say whether it is JSON, and whether its lines are whole conversations
 LINE_MARKS = [b'"messages"']  # in the head of a file whose lines are whole conversations

@@ -12,13 +12,12 @@ from readcache.transcripts.atif import is_atif, load_atif
 from readcache.transcripts.chats import is_chat, load_chats
 from readcache.transcripts.claude_code import is_claude_code, load_claude_code
 from readcache.transcripts.codex import is_codex, load_codex
-from readcache.transcripts.content import Content
 from readcache.transcripts.copilot import is_copilot, load_copilot
 from readcache.transcripts.gemini import is_gemini, load_gemini
 from readcache.transcripts.opencode import is_opencode, load_opencode
 from readcache.transcripts.openhands import is_openhands, load_openhands
 from readcache.transcripts.pi import is_pi, load_pi
-from readcache.transcripts.records import HistoryCut, Item, NotUnderstood, Recording, RequestSent
+from readcache.transcripts.records import Content, HistoryCut, Item, NotUnderstood, Recording, RequestSent
 from readcache.transcripts.swe_agent import is_swe_agent, load_swe_agent
 
 # A request with less than this share of the tokens of the one before it does not continue it: of 2,991 recorded

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from readcache.transcripts.content import Content
-from readcache.transcripts.records import Recording, RequestSent
+from readcache.model.frame import Frame
+from readcache.transcripts.records import Content, Recording, RequestSent
 from readcache.transcripts.turns import Turns
 from readcache.transcripts.values import block_text, int_in, list_in, object_in
 
@@ -118,13 +118,13 @@ class _Chat:
             self._deliver(call, str(response.get("output") or response.get("error") or ""))
 
     def _deliver(self, call: Mapping[str, Any], shown: str) -> None:
-        known: dict[str, Any] = {"failed": call.get("status") != "success"}
+        name = str(call.get("id"))
         if (printed := printed_by(shown)) is not None:
-            shown = printed.head + printed.body + printed.tail
-            known = {"head": 2, "tail": printed.tail.count("\n"), "exit_code": printed.exit_code}
-        elif call.get("name") == "read_file":
-            shown = file_part(shown)[2]
-        self.turns.result(str(call.get("id")), shown, **known)
+            shown, frame = printed.head + printed.body + printed.tail, Frame(2, printed.tail.count("\n"))
+            self.turns.result(name, shown, exit_code=printed.exit_code, frame=frame)
+            return
+        shown = file_part(shown)[2] if call.get("name") == "read_file" else shown
+        self.turns.result(name, shown, failed=call.get("status") != "success")
 
 
 def _calls_in(messages: Iterable[Mapping[str, Any]]) -> Iterator[str]:

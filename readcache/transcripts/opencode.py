@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
-from readcache.transcripts.content import Content
-from readcache.transcripts.records import Recording, RequestSent
+from readcache.transcripts.records import Content, Recording, RequestSent
 from readcache.transcripts.turns import Turns
 from readcache.transcripts.values import epoch_of, int_in, list_in, object_in
 
@@ -36,7 +36,7 @@ class _Export:
         self.turns = Turns()
         self._directory = directory
         self._live: dict[str, float | None] = {}  # call id -> when its result was pruned, in seconds since the epoch
-        self._results: list[tuple[str, str]] = []  # of the step under way
+        self._results: list[Callable[[], None]] = []  # of the step under way
 
     def message(self, info: Part, parts: list[Part]) -> None:
         """The next message."""
@@ -69,9 +69,10 @@ class _Export:
         name = str(part.get("callID"))
         if not isinstance(output, str):
             return  # it never ended
-        known = {"failed": failed, "exit_code": int_in(metadata.get("exit")), "complete": not metadata.get("truncated")}
-        self.turns.tool(name, str(part.get("tool")), given, directory, **known)
-        self._results.append((name, output))
+        self.turns.tool(name, str(part.get("tool")), given, directory)
+        status, whole = int_in(metadata.get("exit")), not metadata.get("truncated")
+        result = partial(self.turns.result, name, output, failed=failed, exit_code=status, complete=whole)
+        self._results.append(result)
         self._live[name] = epoch_of(object_in(state.get("time")).get("compacted"))
 
     def _finish(self, tokens: Part) -> None:
@@ -84,8 +85,8 @@ class _Export:
         self._deliver()
 
     def _deliver(self) -> None:
-        for name, output in self._results:
-            self.turns.result(name, output)
+        for deliver in self._results:
+            deliver()
         self._results = []
 
     def _prune(self, now: float | None) -> None:

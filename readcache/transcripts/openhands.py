@@ -12,8 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from readcache.transcripts.chats import usage_of
-from readcache.transcripts.content import Content
-from readcache.transcripts.records import Recording
+from readcache.transcripts.records import Content, Recording
 from readcache.transcripts.turns import Turns
 from readcache.transcripts.values import block_text, int_in, list_in, object_in
 
@@ -106,8 +105,8 @@ class _EventLog:
         failed = bool(told.get("is_error")) or event.get("observation") == "error" or "error" in event
         status = int_in(metadata.get("exit_code") if metadata else told.get("exit_code"))
         self._calls[str(event.get("id"))] = call
-        known: dict[str, Any] = {"failed": failed, "exit_code": status, "complete": status != -1 and CUT not in output}
-        self.turns.result(call, output, **known)
+        whole = status != -1 and CUT not in output
+        self.turns.result(call, output, failed=failed, exit_code=status, complete=whole)
         self._cwd = str(metadata.get("working_dir") or self._cwd)
 
     def _condense(self, told: Event) -> None:

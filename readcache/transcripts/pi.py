@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from readcache.transcripts.content import Content
-from readcache.transcripts.records import Recording, RequestSent
+from readcache.transcripts.records import Content, Recording, RequestSent
 from readcache.transcripts.turns import Turns
 from readcache.transcripts.values import block_text, int_in, list_in, object_in, said_in
 
@@ -82,7 +81,7 @@ class _PiSession:
         if role == "toolResult":
             call = str(message.get("toolCallId"))
             self._call_at[entry] = call
-            self.turns.result(call, block_text(message.get("content")) or "")
+            self.turns.result(call, block_text(message.get("content")) or "", exit_code=None)
         elif role == "assistant":
             self._answer(message)
         else:
@@ -97,7 +96,7 @@ class _PiSession:
                 continue
             name, given = str(block.get("name")), object_in(block.get("arguments"))
             known = _with_span(given) if name == "read" else given
-            self.turns.tool(str(block.get("id")), name, known, self._cwd, exit_code=None, said=said_in(given))
+            self.turns.tool(str(block.get("id")), name, known, self._cwd, said_in(given))
         usage = object_in(message.get("usage"))
         names = {"fresh": "input", "cache_write": "cacheWrite", "cache_read": "cacheRead", "output": "output"}
         self.turns.pay(RequestSent(**{ours: int_in(usage.get(name)) or 0 for ours, name in names.items()}))

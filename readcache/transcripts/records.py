@@ -6,74 +6,19 @@ their results are in the next request.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from readcache.model.errors import ReadcacheError
+from readcache.model.tool_call import ToolCall
+
+SAMPLE = 50  # objects of a file that are looked at to find out its format: hosts begin with lines of their own
 
 
 class NotUnderstood(ReadcacheError):
     """A file, or a line of it, that no loader understands. The text names both."""
-
-
-@dataclass(frozen=True, slots=True)
-class AskedCommand:
-    """A shell command. `cwd`: where it began. `head`, `tail`: lines in front of its output and behind it that are the
-    host's. `exit_code`: None when it is not known."""
-
-    command: str
-    cwd: str
-    head: int = 0
-    exit_code: int | None = 0
-    tail: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class AskedRead:
-    """Lines `start` to `end` (1-based, inclusive; None: to the end) of a file, by a read tool. `edges_only`: the host
-    numbers the lines itself afterwards. `tail`: lines behind them that are the host's."""
-
-    path: str
-    start: int = 1
-    end: int | None = None
-    numbered: bool = True
-    edges_only: bool = False
-    tail: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class AskedTool:
-    """Any other tool: a search, a listing, one of an MCP server."""
-
-    name: str
-    arguments: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """A file that the call wrote. `content`: all of it, where the agent gave that; None: a part was edited."""
-
-    path: str
-    content: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedCall:
-    """One call of a tool, and the result as the model was given it."""
-
-    call_id: str
-    tool: str  # its name in tables: "bash", "read", "grep"
-    asked: AskedCommand | AskedRead | AskedTool | None  # None: the result is counted and never judged
-    said: str  # what the agent itself wrote in the call: it sees that too
-    output: str
-    batch: str = ""  # calls that the model made at once share it
-    writes: tuple[Written, ...] = ()
-    complete: bool = True  # False: the host cut the output
-    failed: bool = False  # the tool gave an error text, no content
-    arguments: int = 0  # characters of all that the agent wrote in the call, as JSON
-    replaced: str = ""  # the old lines of an edit, which the agent must have known
-    at: float | None = None  # when the result came, in seconds since the epoch
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +27,7 @@ class HistoryCut:
     `compacts`: it made room; else somebody went back to an earlier point."""
 
     kept: frozenset[str] = frozenset()
-    restored: tuple[RecordedCall, ...] = ()
+    restored: tuple[ToolCall, ...] = ()
     compacts: bool = True
 
 
@@ -107,7 +52,7 @@ class RequestSent:
         return self.fresh + self.cache_write + self.cache_write_hour + self.cache_read
 
 
-Item = RecordedCall | HistoryCut | RequestSent
+Item = ToolCall | HistoryCut | RequestSent
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,3 +82,25 @@ class Damage:
         """One more, at this line (from 1)."""
         self.lines += 1
         self.first = self.first or f"{path}:{line}"
+
+
+@dataclass(slots=True)
+class Content:
+    """The JSON objects of a file: one on each line, or the members of one list. `sample`: the first, with their lines;
+    `rest`: those after them."""
+
+    path: str
+    sample: list[tuple[int, dict[str, Any]]]
+    rest: Iterable[tuple[int, dict[str, Any]]] = ()
+    damage: Damage = field(default_factory=Damage)
+    line: int = 1  # that was handed out last
+
+    def objects(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """(line, object) of each line. Once."""
+        for line, value in chain(self.sample, self.rest):
+            self.line = line
+            yield line, value
+
+    def place(self, line: int = 1) -> str:
+        """For people: the file and the line."""
+        return f"{self.path}:{line}"

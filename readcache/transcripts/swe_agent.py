@@ -10,13 +10,14 @@ import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 from readcache.model.paths import canonical_path
-from readcache.transcripts.content import Content
-from readcache.transcripts.records import AskedRead, Item, RecordedCall, Recording, Written
-from readcache.transcripts.tools import recorded_call
+from readcache.model.tool_call import AskedRead, ToolCall, Written
+from readcache.transcripts.records import Content, Item, Recording
+from readcache.transcripts.tools import understood
 from readcache.transcripts.values import list_in, object_in
 
 _EDITORS = ("str_replace_editor", "str_replace_based_edit_tool")
@@ -47,23 +48,23 @@ def load_swe_agent(content: Content) -> Iterator[Recording]:
         yield Recording(name.strip(), "swe-agent", tuple(items), agent="swe-agent")
 
 
-def _call(call_id: str, action: str, output: str, cwd: str) -> RecordedCall:
+def _call(call_id: str, action: str, output: str, cwd: str) -> ToolCall:
     words = _words(action)
     word = words[0] if words else ""
+    call = ToolCall(call_id, word, None, output, cwd=cwd, tool=word, said=action, is_judged=False)
     if word in _EDITORS and len(words) > 2:
-        given = _editor_arguments(words)
-        return recorded_call(call_id, output, "", name=word, given=given, cwd=cwd, said=action)
+        return understood(replace(call, arguments=_editor_arguments(words)))
     if word in _NOT_SHELL:
-        return RecordedCall(call_id, word, None, action, output)
+        return call
     if word in _WINDOW:
         found = _FILE.search(output)
         path = canonical_path(found[1], cwd) if found else ""
         if word in _WRITES:
-            return RecordedCall(call_id, "edit", None, action, output, writes=(Written(path),) if path else ())
+            return replace(call, tool="edit", writes=(Written(path),) if path else ())
         first = _LINE.search(output)
         read = AskedRead(path, int(first[1])) if path and first else None
-        return RecordedCall(call_id, "window", read, action, output)
-    return recorded_call(call_id, output, "", name="bash", given={"command": action}, cwd=cwd, exit_code=None)
+        return replace(call, tool="window", asked=read, is_judged=read is not None)
+    return understood(replace(call, name="bash", arguments={"command": action}))
 
 
 def _words(action: str) -> list[str]:

@@ -1,63 +1,68 @@
-"""The record of a call of some host's tool."""
+"""Finds what a recorded call of some host's tool did, and what edits and patches (in the form of OpenAI's
+`apply_patch`) write and take for granted."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from readcache.messages.tools import DIRECTORIES, first_text, lines_read, tool_use
+from readcache.messages.tools import DIRECTORIES, ToolUse, first_text, lines_read, tool_use
+from readcache.model.frame import Frame
 from readcache.model.paths import canonical_path
-from readcache.transcripts.patches import patch_writes, replaced_lines
-from readcache.transcripts.records import AskedCommand, AskedRead, AskedTool, RecordedCall, Written
-from readcache.transcripts.values import chars_in, said_in
+from readcache.model.tool_call import AskedCommand, AskedRead, ToolCall, Written
+from readcache.transcripts.values import dict_in, list_in, said_in
 
 _NOTICE = re.compile(r"\n\n\[(?:Showing lines|\d+ more lines|Truncated)[^\n]*\]\n?\Z")
+_FILE = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+)$", re.MULTILINE)
+_OLD = ("old_string", "old_str", "oldString", "oldText", "old_text")  # the names of an edit's old text
 
 
-def recorded_call(
-    call_id: str,
-    output: str,
-    batch: str,
-    *,
-    name: str,
-    given: Mapping[str, Any],
-    cwd: str,
-    failed: bool = False,
-    exit_code: int | None = 0,
-    complete: bool = True,
-    head: int = 0,
-    tail: int = 0,
-    said: str | None = None,
-) -> RecordedCall:
-    """The record of a call. `cwd`: where commands begin that name no directory. `said`: what the agent wrote, where the
-    arguments do not have it verbatim. `head`, `tail`: lines around a command's output that are the host's."""
-    use = tool_use(name, given)
-    said = said_in(given) if said is None else said
-    word = name if use.kind == "ignore" else use.kind
-    asked: AskedCommand | AskedRead | AskedTool | None = None
-    writes: tuple[Written, ...] = ()
-    replaced = ""
+def understood(call: ToolCall) -> ToolCall:
+    """Return the recorded call with what it did, as far as its tool's name and its arguments tell. Its `cwd` is where
+    commands begin that name no directory, its `frame` is of a command's output."""
+    given, use = call.arguments, tool_use(call.name, call.arguments)
+    said = call.said or said_in(given)
+    plain = replace(call, said=said, tool=use.kind, frame=None, is_judged=False)
+    if use.kind == "ignore":
+        return replace(plain, tool=call.name)
     if use.kind == "bash":
-        where = canonical_path(first_text(given, DIRECTORIES) or "", cwd)
-        asked = AskedCommand(use.command or "", where, head, exit_code, tail)
-        complete = complete and not failed
-    elif use.kind == "write":
-        word = "edit" if use.content is None else "write"
-        own = (Written(canonical_path(use.path, cwd), use.content),) if use.path is not None else ()
-        writes = own + (patch_writes(use.patch or said, cwd) if use.patch is not None else ())
-        replaced = replaced_lines(given, None if use.patch is None else use.patch or said)
-    elif output and not failed and use.kind != "ignore":
-        if use.kind == "read":
-            asked = _read_of(canonical_path(use.path or "", cwd), given, output)
-        word, asked = ("read", asked) if asked is not None else (name, AskedTool(name, given))
-    known: dict[str, Any] = {"arguments": chars_in(given), "replaced": replaced, "complete": complete}
-    return RecordedCall(call_id, word, asked, said, output, batch, () if failed else writes, **known)
-
-
-def _read_of(path: str, given: Mapping[str, Any], output: str) -> AskedRead | None:
-    read = lines_read(given, output)
+        where = canonical_path(first_text(given, DIRECTORIES) or "", call.cwd)
+        asked, whole = AskedCommand(use.command or ""), call.complete and not call.is_error
+        return replace(plain, asked=asked, cwd=where, complete=whole, frame=call.frame, is_judged=True)
+    if use.kind == "write":
+        patch = None if use.patch is None else use.patch or said
+        return replace(
+            plain,
+            tool="edit" if use.content is None else "write",
+            writes=() if call.is_error else _writes(use, patch, call.cwd),
+            replaced=replaced_lines(given, patch),
+        )
+    if call.is_error or not call.output:
+        return plain
+    read = lines_read(given, call.output) if use.kind == "read" else None
     if read is None:
-        return None
-    tail = 2 if _NOTICE.search(output) and not read.numbered else 0
-    return AskedRead(path, read.first, read.last, read.numbered, tail=tail)
+        return replace(plain, tool=call.name, is_judged=True)
+    frame = Frame(0, 2) if _NOTICE.search(call.output) and not read.numbered else None
+    asked_lines = AskedRead(canonical_path(use.path or "", call.cwd), *read)
+    return replace(plain, asked=asked_lines, frame=frame, is_judged=True)
+
+
+def _writes(use: ToolUse, patch: str | None, cwd: str) -> tuple[Written, ...]:
+    own = (Written(canonical_path(use.path, cwd), use.content),) if use.path is not None else ()
+    return own + (patch_writes(patch, cwd) if patch is not None else ())
+
+
+def patch_writes(patch: str, directory: str) -> tuple[Written, ...]:
+    """The files. Never with the whole content: each line in a patch begins with a `+`."""
+    return tuple(Written(canonical_path(found[1].strip(), directory)) for found in _FILE.finditer(patch))
+
+
+def replaced_lines(given: Mapping[str, Any], patch: str | None = None) -> str:
+    """The text that an edit replaces, or that stands in a patch as context or to be removed."""
+    if patch is not None:
+        lines = (line for line in patch.splitlines() if not line.startswith("---"))
+        return "\n".join(line[1:] for line in lines if line[:1] in (" ", "-"))
+    edits = [given, *map(dict_in, list_in(given.get("edits")))]
+    return "\n".join(edit[name] for edit in edits for name in _OLD if isinstance(edit.get(name), str))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
-from readcache.transcripts.records import HistoryCut, Item, RecordedCall, Recording, RequestSent
-from readcache.transcripts.tools import recorded_call
+from readcache.model.frame import Frame
+from readcache.model.tool_call import ToolCall
+from readcache.transcripts.records import HistoryCut, Item, Recording, RequestSent
+from readcache.transcripts.tools import understood
 from readcache.transcripts.values import epoch_of, said_in
 
 
@@ -21,7 +22,7 @@ class Turns:
         self.since: float | None = None
         self._now: float | None = None
         self._items: list[Item] = []
-        self._waiting: dict[str, tuple[Callable[..., RecordedCall], str]] = {}
+        self._waiting: dict[str, ToolCall] = {}
         self._request: int | None = None  # place of the newest one, while its answer goes on
         self._unpaid: int | None = None  # place of the newest one that no usage was told of
         self._typed = self._count = 0
@@ -59,19 +60,29 @@ class Turns:
             self._items[self._unpaid] = replace(usage, added=one.added, answer=one.answer)
         self._unpaid = None
 
-    def tool(self, call_id: str, name: str, given: Mapping[str, Any], cwd: str, **known: Any) -> None:
-        """The model called a tool. `known`: as for `recorded_call`."""
-        said = known.setdefault("said", said_in(given))
+    def tool(self, call_id: str, name: str, given: Mapping[str, Any], cwd: str, said: str | None = None) -> None:
+        """The model called a tool. `cwd`: where commands begin that name no directory. `said`: what the agent wrote,
+        where the arguments do not have it verbatim."""
+        said = said_in(given) if said is None else said
         self.answer(len(said))
         self.first_call = self.first_call or call_id
-        made = partial(recorded_call, name=name, given=given, cwd=cwd, **known)
-        self._waiting[call_id] = made, f"answer-{self._count}"
+        self._waiting[call_id] = ToolCall(call_id, name, given, "", f"answer-{self._count}", cwd=cwd, said=said)
 
-    def result(self, call_id: str, output: str, **known: Any) -> None:
-        """The result of that call, with what else `recorded_call` must know; nothing for an unknown call."""
+    def result(
+        self,
+        call_id: str,
+        output: str,
+        *,
+        failed: bool = False,
+        exit_code: int | None = 0,
+        complete: bool = True,
+        frame: Frame | None = None,
+    ) -> None:
+        """The result of that call, with what is known of it; nothing for an unknown call."""
         if call_id in self._waiting:
-            made, batch = self._waiting.pop(call_id)
-            self._items.append(replace(made(call_id, output, batch, **known), at=self._now))
+            call = replace(self._waiting.pop(call_id), output=output, is_error=failed, at=self._now)
+            call = replace(call, exit_code=exit_code, complete=complete, frame=frame)
+            self._items.append(understood(call))
         self._request = None
 
     def trim(self, kept: frozenset[str] = frozenset(), *, compacts: bool = True) -> None:

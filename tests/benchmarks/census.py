@@ -24,19 +24,12 @@ from typing import Any
 
 from readcache.cli.replay import kept_transcripts
 from readcache.messages.tools import tool_use
+from readcache.model.tool_call import AskedCommand, AskedRead, ToolCall
 from readcache.shell.read import read_command
 from readcache.testing.requests import markers
 from readcache.transcripts.files import find_files, read_content, units_of
 from readcache.transcripts.formats import recordings_in
-from readcache.transcripts.records import (
-    AskedCommand,
-    AskedRead,
-    AskedTool,
-    HistoryCut,
-    NotUnderstood,
-    RecordedCall,
-    Recording,
-)
+from readcache.transcripts.records import HistoryCut, NotUnderstood, Recording
 from tests.replay.plain_form import register
 
 Row = dict[str, Any]
@@ -72,22 +65,22 @@ def stub_of(text: str) -> str:
     return next((name for name, pattern in STUBS.items() if re.match(pattern, text)), "")
 
 
-def file_of(call: RecordedCall) -> str:
+def file_of(call: ToolCall) -> str:
     """The file that a call of a tool reads or writes; "" for none, and for commands."""
     if call.writes:
         return call.writes[0].path
     if isinstance(call.asked, AskedRead):
         return call.asked.path
-    if isinstance(call.asked, AskedTool):
-        return tool_use(call.asked.name, call.asked.arguments).path or ""
+    if call.asked is None and call.is_judged:
+        return tool_use(call.name, call.arguments).path or ""
     return ""
 
 
-def files_of(call: RecordedCall) -> list[str]:
+def files_of(call: ToolCall) -> list[str]:
     """The files whose lines a command prints."""
     if not isinstance(call.asked, AskedCommand):
         return []
-    reading = read_command(call.asked.command, call.asked.cwd)
+    reading = read_command(call.asked.command, str(call.cwd))
     return [key for claim in reading.claims for key in getattr(claim, "keys", ())]
 
 
@@ -96,7 +89,7 @@ def is_same(one: str, other: str) -> bool:
     return bool(one and other) and (one == other or one.endswith(f"/{other}") or other.endswith(f"/{one}"))
 
 
-def code_of(call: RecordedCall, path: str, asked: object) -> str:
+def code_of(call: ToolCall, path: str, asked: object) -> str:
     """What a later call is, seen from the stub."""
     if any(is_same(file, path) for file in files_of(call)):
         return "shell-read-same"
@@ -107,13 +100,13 @@ def code_of(call: RecordedCall, path: str, asked: object) -> str:
     return "same-read" if call.asked == asked else "same-file-other-range"
 
 
-def source_of(before: Sequence[RecordedCall | HistoryCut], path: str, asked: object) -> tuple[str | None, str]:
+def source_of(before: Sequence[ToolCall | HistoryCut], path: str, asked: object) -> tuple[str | None, str]:
     """(what showed or wrote the file last, whether that stood)."""
     stood = "stood"
     for item in reversed(before):
         if isinstance(item, HistoryCut):
             stood = "cleared"
-        elif stub_of(item.output) or item.failed:
+        elif stub_of(item.output) or item.is_error:
             continue
         elif any(is_same(file, path) for file in files_of(item)):
             return "read", stood
@@ -129,16 +122,16 @@ def source_of(before: Sequence[RecordedCall | HistoryCut], path: str, asked: obj
 
 def rows_of(recording: Recording, source: str) -> Iterator[Row]:
     """A row for each stub of a conversation."""
-    items = [item for item in recording.items if isinstance(item, (RecordedCall, HistoryCut))]
+    items = [item for item in recording.items if isinstance(item, (ToolCall, HistoryCut))]
     session = hashlib.sha1(f"{recording.name} {recording.reader}".encode()).hexdigest()[:10]
     for at, call in enumerate(items):
-        if not isinstance(call, RecordedCall) or not (stub := stub_of(call.output)):
+        if not isinstance(call, ToolCall) or not (stub := stub_of(call.output)):
             continue
         path, asked = file_of(call) or next(iter(files_of(call)), ""), call.asked
         if not path:
             continue
         src, stood = source_of(items[:at], path, asked)
-        later = [one for one in items[at + 1 :] if isinstance(one, RecordedCall) and one.tool != "attachment"]
+        later = [one for one in items[at + 1 :] if isinstance(one, ToolCall) and one.tool != "attachment"]
         later = [one for one in later if not call.batch or one.batch != call.batch][:3]
         codes = [code_of(one, path, asked) for one in later]
         file = "log/output" if POLLED.search(path) else "file"

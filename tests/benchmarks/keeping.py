@@ -34,9 +34,9 @@ from replaying import replay
 from rivals import contestants
 
 from readcache.model.text import split_lines
+from readcache.model.tool_call import ToolCall
 from readcache.replay.conversations import Conversations, Sending, tokens_of
 from readcache.replay.prices import RATIOS
-from readcache.transcripts.records import RecordedCall
 
 WAYS = ("none", "compact:160000", "clear:160000:60000", "clear:100000:60000", "mask:10")
 READS = (0.1, 0.05)  # prices of cached input beside uncached
@@ -100,7 +100,7 @@ def with_rivals(paths: Sequence[Path], wheel: Path | None, read: float) -> dict[
     sums = {spec: {name: Counter[str]() for name in ("", *rivals)} for spec in (*WAYS, "anthropic", "gemini-cli")}
     for records in (records for path in paths for records in sessions(path)):
         kept = [record for record in records if record["tool"] != "_compact"]
-        calls = [one for n, record in enumerate(kept) if isinstance(one := item_of(f"c{n}", record), RecordedCall)]
+        calls = [one for n, record in enumerate(kept) if isinstance(one := item_of(f"c{n}", record), ToolCall)]
         if tokens_of(calls) < LEAST:
             continue
         answers = {name: way(kept) for name, way in rivals.items()}

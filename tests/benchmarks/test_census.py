@@ -10,27 +10,22 @@ import census
 import pytest
 
 from readcache.model.events import Origin
-from readcache.transcripts.records import (
-    AskedCommand,
-    AskedRead,
-    AskedTool,
-    HistoryCut,
-    RecordedCall,
-    Recording,
-    Written,
-)
+from readcache.model.tool_call import AskedCommand, AskedRead, ToolCall, Written
+from readcache.transcripts.records import HistoryCut, Recording
 
 NATIVE = "File unchanged since last read. The content from the earlier Read tool result is still current."
 OURS = '[FILE_UNCHANGED 4687.4: f lines 1-40, above in "cat f"; repeat to see]\n'
 READ = AskedRead("/w/f")
-SHELL = AskedCommand("sed -n '1,40p' f", "/w")
+ATTACHED = ToolCall("a", "Read", None, "lines", asked=READ, tool="attachment")
+SHELL = AskedCommand("sed -n '1,40p' f")
 
 
-def call(asked: Any, output: str = "lines", batch: str = "", **more: Any) -> RecordedCall:
-    return RecordedCall("c", "read", asked, "", output, batch, **more)
+def call(asked: Any, output: str = "lines", batch: str = "", **more: Any) -> ToolCall:
+    is_judged = asked is not None
+    return ToolCall("c", "read", {}, output, batch, cwd="/w", asked=asked, is_judged=is_judged, tool="read", **more)
 
 
-def rows(*items: RecordedCall | HistoryCut) -> list[dict[str, Any]]:
+def rows(*items: ToolCall | HistoryCut) -> list[dict[str, Any]]:
     return list(census.rows_of(Recording("one", "claude-code", items), "here"))
 
 
@@ -39,7 +34,10 @@ BEFORE: dict[str, Any] = {
     "read": ((call(READ),), ("read", "stood")),
     "shell": ((call(SHELL),), ("read", "stood")),
     "edit": ((call(READ), EDIT), ("edit", "stood")),
-    "attached": ((call(READ), RecordedCall("a", "attachment", READ, "", "lines")), ("attached", "stood")),
+    "attached": (
+        (call(READ), ATTACHED),
+        ("attached", "stood"),
+    ),
     "cleared": ((call(READ), HistoryCut()), ("read", "cleared")),
     "nothing": ((call(AskedRead("/w/g")),), (None, "untold")),
 }
@@ -59,7 +57,7 @@ def test_what_showed_the_file_last_is_the_source(before: Any, found: tuple[str |
         ((call(READ),), ["same-read"]),
         ((call(SHELL),), ["shell-read-same"]),
         ((call(AskedRead("/w/f", 5, 9)), EDIT), ["same-file-other-range", "edit-same"]),
-        ((call(AskedTool("grep", {"pattern": "x"})), call(READ)), ["go-on", "same-read"]),
+        ((ToolCall("c", "grep", {"pattern": "x"}, "lines"), call(READ)), ["go-on", "same-read"]),
         ((call(READ, batch="b"), call(READ)), ["same-read"]),  # the first was made before the stub was seen
     ],
 )

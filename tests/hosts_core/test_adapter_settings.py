@@ -117,7 +117,7 @@ def test_what_an_adapter_cannot_use_is_an_error(given: dict[str, Any]) -> None:
 
 
 def test_a_session_is_kept_where_it_is_set(tmp_path: Path) -> None:
-    session = adapter_settings({"root": str(tmp_path), "store": str(tmp_path / "log.db")}).new_reader(host="h")
+    session = adapter_settings({"root": str(tmp_path), "store": str(tmp_path / "log.db")}).new_session("h")
     session.observe("cat f", "text\n" * 100)
     assert session.root == str(tmp_path)
     assert (tmp_path / "log.db").is_file()

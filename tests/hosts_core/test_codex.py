@@ -10,7 +10,7 @@ import pytest
 
 from readcache import Sessions
 from readcache.hosts.codex.adapter import HOST
-from readcache.hosts.hooks import HookSessions, hook_answer
+from readcache.hosts.hooks import end_event, hook_answer
 
 TEXT = "".join(f"line {number} of a file that is read twice\n" for number in range(60))
 
@@ -52,9 +52,9 @@ class Codex:
             "tool_response": text,
             "tool_use_id": name,
         }
-        sessions = HookSessions(lambda: self.sessions)
+        sessions = self.sessions.at(None, "/", self.sessions.policy, "codex")
         answer = hook_answer("codex", json.dumps(event | more).encode(), sessions)
-        sessions.end(was_shown=was_shown, keep=True)
+        end_event(sessions, was_shown=was_shown, keep=True)
         if not answer:
             return None
         decided = json.loads(answer)

@@ -86,5 +86,5 @@ def test_what_a_program_makes_itself_is_python_unless_it_says_otherwise(tmp_path
     sessions = Sessions("/w", store=store, host="my-loop")
     sessions.fork("c", "sub").observe_tool("search", TEXT)
     sessions.close_all()
-    adapter_settings({"store": store}).new_reader(host="mini-swe-agent").observe("cat f", TEXT)
+    adapter_settings({"store": store}).new_session("mini-swe-agent").observe("cat f", TEXT)
     assert hosts_in(Path(store)) == {("python", "read"), ("my-loop", "search"), ("mini-swe-agent", "bash")}

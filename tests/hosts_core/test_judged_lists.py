@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from readcache import Policy, Reply, Session
 from readcache.hosts.judged_lists import JudgedLists
-from readcache.hosts.tool_results import ToolResult
 from readcache.messages.messages import Kind, normalise
+from readcache.model.tool_call import ToolCall
 from readcache.testing.requests import markers
 from tests.helpers.chats import APIS, Messages, Step, chat, said, server_compaction, text, texts, turn_of
 
@@ -53,7 +53,7 @@ def test_a_tool_is_what_the_user_says_it_is(shape: str) -> None:
     messages = chat(shape, CAT, HEAD)
     (name,) = {part.name for message in normalise(messages) for part in message.parts if part.kind is Kind.CALL}
 
-    def answer(session: Session, result: ToolResult) -> Reply:
+    def answer(session: Session, result: ToolCall) -> Reply:
         return session.observe("cat f", result.output.upper(), call_id=result.call_id)
 
     assert shown(JudgedLists("tests", {name: "ignore"}, {"root": "/w"}).messages(messages, "one")) == shown(messages)

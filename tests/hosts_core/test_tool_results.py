@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from readcache import Reason, Reply, Session
-from readcache.hosts.tool_results import ToolResult, answer_tool, without_status
+from readcache.hosts.tool_results import answer_tool, without_status
+from readcache.model.tool_call import ToolCall
 
 TEXT = "".join(f"line {n} of a file with some words in it\n" for n in range(1, 61))
 NUMBERED = "".join(f"{n:6}\t{line}\n" for n, line in enumerate(TEXT.splitlines(), 1))
@@ -17,7 +18,7 @@ NUMBERED = "".join(f"{n:6}\t{line}\n" for n, line in enumerate(TEXT.splitlines()
 def answer(session: Session, name: str, arguments: dict[str, Any], output: str, **known: Any) -> Reply | None:
     answer.calls += 1  # type: ignore[attr-defined]  # numbers the calls of a test
     call_id = f"call-{answer.calls}"  # type: ignore[attr-defined]
-    return answer_tool(session, ToolResult(name, arguments, output, call_id, call_id, **known))
+    return answer_tool(session, ToolCall(call_id, name, arguments, output, call_id, **known))
 
 
 answer.calls = 0  # type: ignore[attr-defined]
@@ -122,7 +123,7 @@ def test_a_write_that_failed_wrote_nothing() -> None:
 
 def test_a_tool_to_be_ignored_is_ignored() -> None:
     session = Session("/repo")
-    assert answer_tool(session, ToolResult("bash", {"command": "cat a.py"}, TEXT, "c", "b"), "ignore") is None
+    assert answer_tool(session, ToolCall("c", "bash", {"command": "cat a.py"}, TEXT, "b"), "ignore") is None
     assert not session.view.deliveries
 
 
@@ -166,7 +167,7 @@ def test_lines_behind_a_status_are_those_of_the_file() -> None:
 def test_what_a_framework_says_of_a_command_that_failed_is_no_content_of_a_file() -> None:
     session, said = Session("/repo"), "Tool 'bash' timed out after 0.3 seconds."
     for n, output in enumerate((TEXT, said, TEXT)):
-        result = ToolResult("bash", {"command": "cat a.py"}, output, f"c{n}", f"b{n}", is_error=output == said)
+        result = ToolCall(f"c{n}", "bash", {"command": "cat a.py"}, output, f"b{n}", is_error=output == said)
         reply = answer_tool(session, result)
     assert reply is not None
     assert reply.text.startswith("[FILE_UNCHANGED")

@@ -13,8 +13,9 @@ from readcache.judging.cover import Coverage, Run
 from readcache.judging.line_index import LineIndex
 from readcache.judging.search import find_visible
 from readcache.judging.sources import Sources
-from readcache.model.call import tool_call
+from readcache.model.call import other_call
 from readcache.model.events import Delivered, Moment, Piece, Wrote
+from readcache.model.tool_call import ToolCall
 from readcache.model.view import View
 from tests.helpers.files import TEXT, text
 
@@ -30,7 +31,7 @@ def shown(lines: list[str], call: int, keys: tuple[str, ...] = ()) -> Delivered:
 
 
 def found(view: View, lines: list[str], keys: tuple[str, ...], policy: Policy, coverage: Coverage) -> list[Run]:
-    sources = Sources(view, tool_call("c99", "show", None, ""), policy)
+    sources = Sources(view, other_call(ToolCall("c99", "show", None, ""), "c99", "/"), policy)
     pieces = (Piece(keys, 0, len(lines)),) if keys else ()
     return find_visible(view, lines, pieces, coverage, LineIndex(view.deliveries), sources, policy)
 

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from readcache import Session
-from readcache.context.tool_calls import ToolCall, overwritten, pieces_of
-from readcache.hosts.tool_results import ToolResult, answer_tool
+from readcache.context.tool_calls import ListedCall, overwritten, pieces_of
+from readcache.hosts.tool_results import answer_tool
 from readcache.messages.messages import Kind, Part
 from readcache.messages.tools import lines_read, tool_use
-from readcache.transcripts.records import AskedCommand, AskedRead
-from readcache.transcripts.tools import recorded_call
+from readcache.model.tool_call import AskedCommand, AskedRead, ToolCall
+from readcache.transcripts.tools import understood
 from tests.helpers.adversaries import beside_a_loop
 
 TEXT = "".join(f"line {n} of a file with some words in it\n" for n in range(1, 61))
@@ -56,17 +56,17 @@ def test_a_long_line_of_zeros_is_read_in_linear_time() -> None:
 def live(name: str, arguments: dict[str, Any], output: str) -> Session:
     """A session that an adapter told of the call."""
     session = Session("/repo")
-    answer_tool(session, ToolResult(name, arguments, output, "c", "c"))
+    answer_tool(session, ToolCall("c", name, arguments, output, "c"))
     return session
 
 
-def in_messages(name: str, arguments: dict[str, Any], output: str) -> ToolCall:
+def in_messages(name: str, arguments: dict[str, Any], output: str) -> ListedCall:
     call = Part(Kind.CALL, "", call_id="c", name=name, arguments=arguments)
-    return ToolCall(call, Part(Kind.RESULT, output, call_id="c"), 0, 1, "/repo")
+    return ListedCall(call, Part(Kind.RESULT, output, call_id="c"), 0, 1, "/repo")
 
 
 def recorded(name: str, arguments: dict[str, Any], output: str) -> Any:
-    return recorded_call("c", output, "", name=name, given=arguments, cwd="/repo")
+    return understood(ToolCall("c", name, arguments, output, cwd="/repo"))
 
 
 READS = [
@@ -115,7 +115,7 @@ WRITES = [
 def test_an_edit_is_told_by_all(name: str, arguments: dict[str, Any]) -> None:
     session = Session("/repo")
     session.observe("cat a.py", TEXT)
-    answer_tool(session, ToolResult(name, arguments, "done", "c", "c"))
+    answer_tool(session, ToolCall("c", name, arguments, "done", "c"))
     assert not session.view.covers("/repo/a.py", 1, 1)
     assert [written.path for written in recorded(name, arguments, "done").writes] == ["/repo/a.py"]
     assert overwritten(in_messages(name, arguments, "done")) == frozenset()

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from readcache import Policy
+from readcache.model.tool_call import ToolCall
 from readcache.replay.replayer import replay_recording
 from readcache.replay.tally import Tally
 from readcache.transcripts.files import Found, read_content, units_of
 from readcache.transcripts.formats import recordings_in
-from readcache.transcripts.records import HistoryCut, RecordedCall, Recording, RequestSent
+from readcache.transcripts.records import HistoryCut, Recording, RequestSent
 
 DATA = Path(__file__).parent / "data"
 PRESETS = {name: Policy.named(name) for name in ("default", "delta", "max")}
@@ -39,9 +40,9 @@ def load_document(directory: Path, value: Any) -> list[Recording]:
     return load(path)
 
 
-def calls(recording: Recording) -> list[RecordedCall]:
+def calls(recording: Recording) -> list[ToolCall]:
     """Its calls."""
-    return [item for item in recording.items if isinstance(item, RecordedCall)]
+    return [item for item in recording.items if isinstance(item, ToolCall)]
 
 
 def cuts(recording: Recording) -> list[HistoryCut]:
@@ -56,7 +57,13 @@ def requests(recording: Recording) -> list[RequestSent]:
 
 def kinds(recording: Recording) -> Counter[str]:
     """How many calls asked for what."""
-    return Counter(type(call.asked).__name__.removeprefix("Asked") for call in calls(recording))
+    return Counter(_kind(call) for call in calls(recording))
+
+
+def _kind(call: ToolCall) -> str:
+    if call.asked is None:
+        return "Tool" if call.is_judged else "NoneType"
+    return type(call.asked).__name__.removeprefix("Asked")
 
 
 def replay(recording: Recording) -> Tally:

@@ -12,22 +12,15 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
-from readcache.transcripts.content import Content
+from readcache.model.tool_call import AskedCommand, AskedRead, ToolCall, Written
 from readcache.transcripts.files import LINE_MARKS
 from readcache.transcripts.formats import FORMS, Form
-from readcache.transcripts.patches import replaced_lines
-from readcache.transcripts.records import (
-    AskedCommand,
-    AskedRead,
-    HistoryCut,
-    Item,
-    RecordedCall,
-    Recording,
-    Written,
-)
-from readcache.transcripts.values import chars_in, said_in
+from readcache.transcripts.records import Content, HistoryCut, Item, Recording
+from readcache.transcripts.tools import replaced_lines
+from readcache.transcripts.values import said_in
 
 NAME = "normalised"
 DIRECTORY = "/testbed"  # of commands that say none: where SWE-bench keeps the repository
@@ -64,22 +57,22 @@ def item_of(name: str, record: Mapping[str, Any]) -> Item:
     tool, given, output = record["tool"], record["input"], record["output"]
     if tool == "_compact":
         return HistoryCut()
+    call = ToolCall(name, tool, given, output, tool=tool)
     if tool == "bash" and isinstance(given.get("command"), str):
-        asked = AskedCommand(given["command"], record.get("cwd") or DIRECTORY)
-        return RecordedCall(name, tool, asked, given["command"], output, arguments=chars_in(given))
+        asked = AskedCommand(given["command"])
+        return replace(call, asked=asked, exit_code=0, cwd=record.get("cwd") or DIRECTORY, said=given["command"])
     path = given.get("path")
     if tool == "read" and path:
         start = max(1, _number(given.get("offset") or (given.get("view_range") or [1])[0]) or 1)
         limit = _number(given.get("limit"))
         read = AskedRead(str(path), start, start + limit - 1 if limit else None)
-        return RecordedCall(name, tool, read, str(path), output, arguments=chars_in(given))
+        return replace(call, asked=read, said=str(path))
     writes: tuple[Written, ...] = ()
     if tool in ("edit", "write", "patch") and path and not _ERROR.match(output):
         writes = (Written(str(path), given.get("content") or given.get("file_text")),)
     patch = given.get("patch") if tool == "patch" else None
     replaced = replaced_lines(given, patch if isinstance(patch, str) else None) if tool in ("edit", "patch") else ""
-    known: dict[str, Any] = {"arguments": chars_in(given), "writes": writes, "replaced": replaced}
-    return RecordedCall(name, tool, None, said_in(given), output, **known)
+    return replace(call, is_judged=False, said=said_in(given), writes=writes, replaced=replaced)
 
 
 def _number(value: object) -> int | None:

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from readcache.model.tool_call import ToolCall
 from readcache.replay.bills import Bill, Carried
 from readcache.replay.prices import ModelPrices
-from readcache.transcripts.records import RecordedCall, RequestSent
+from readcache.transcripts.records import RequestSent
 
 READ, WRITE, WRITE_HOUR = 0.1, 1.25, 2.0
 PRICES = ModelPrices("model", 1.0, READ, WRITE, 5.0, WRITE_HOUR)
@@ -55,7 +56,7 @@ def billed(
             bill.trim(frozenset(str(at) for at, one in enumerate(left) if one.kept))
         for at, one in enumerate(left):
             if one.first == number:
-                bill.call(RecordedCall(str(at), "bash", None, "", ""), {"max": one.chars})
+                bill.call(ToolCall(str(at), "bash", None, "", is_judged=False), {"max": one.chars})
         bill.sent(replace(request, added=added[number]) if added else request)
     return bill
 

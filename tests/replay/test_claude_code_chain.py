@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from readcache.transcripts.records import AskedCommand, AskedRead, Recording, RequestSent
+from readcache import Frame
+from readcache.model.tool_call import AskedRead
+from readcache.transcripts.records import Recording, RequestSent
 from tests.replay.loaded import calls, cuts, load, load_rows, replay, requests
 from tests.replay.sessions import lines
 
@@ -145,10 +147,8 @@ def test_a_command_that_failed_shows_and_is_no_source_of_lines(tmp_path: Path) -
     chain.ask("two", "cat b")
     chain.result("two", "b\nShell cwd was reset to /w")
     one, two = calls(chain.load(tmp_path))
-    assert isinstance(one.asked, AskedCommand)
-    assert (one.asked.exit_code, one.asked.head, one.complete) == (1, 1, False)
-    assert isinstance(two.asked, AskedCommand)
-    assert (two.asked.exit_code, two.asked.tail, two.complete) == (0, 1, True)
+    assert (one.exit_code, one.frame, one.complete) == (1, Frame(1), False)
+    assert (two.exit_code, two.frame, two.complete) == (0, Frame(0, 1), True)
 
 
 def test_reads_leave_out_edges_alone_as_the_adapter_can(tmp_path: Path) -> None:

@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from readcache.model.errors import UsageError
+from readcache.model.tool_call import ToolCall
 from readcache.replay.conversations import Conversations, Sending, parse_way
 from readcache.replay.kept import ASK, BASE, CALL, NOTE, PREVIEW, RESTORED, SUMMARY
 from readcache.replay.prices import ModelPrices
-from readcache.transcripts.records import HistoryCut, RecordedCall
+from readcache.transcripts.records import HistoryCut
 
 PRICES = ModelPrices("model", 1.0, 0.1, 1.25, 5.0)
 LINE = 1000  # tokens
@@ -34,11 +35,11 @@ class Did:
     edits: tuple[int, ...] = ()
     writes: tuple[int, ...] = ()
 
-    def call(self, number: int, at: float | None = None) -> RecordedCall:
+    def call(self, number: int, at: float | None = None) -> ToolCall:
         out = "".join(f"{line(n)}\n" for n in self.shows)
         said = "".join(f"{line(n)}\n" for n in (*self.edits, *self.writes))
         replaced = "\n".join(map(line, self.edits))
-        return RecordedCall(f"c{number}", "edit", None, said, out, replaced=replaced, at=at)
+        return ToolCall(f"c{number}", "edit", None, out, is_judged=False, said=said, replaced=replaced, at=at)
 
 
 @dataclass

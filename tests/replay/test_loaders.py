@@ -9,8 +9,9 @@ import pytest
 
 from readcache.transcripts.files import Found, read_content, units_of
 from readcache.transcripts.formats import recordings_in
-from readcache.transcripts.patches import replaced_lines
 from readcache.transcripts.records import NotUnderstood
+from readcache.transcripts.tools import replaced_lines
+from readcache.transcripts.values import chars_in
 from tests.replay.loaded import DATA, calls, cuts, kinds, load, replay, requests
 
 # name -> format, reader, calls by what they asked for, files written, requests with usage, cuts
@@ -71,7 +72,7 @@ def test_results_have_the_times_of_the_transcript_in_order(name: str) -> None:
 def test_an_edit_tells_the_lines_that_the_agent_had_to_know(name: str) -> None:
     edits = [call for call in calls(load(DATA / name)[0]) if call.replaced]
     assert edits[0].replaced[:40] == EDITED[name]
-    assert edits[0].arguments > len(edits[0].replaced)
+    assert chars_in(edits[0].arguments) > len(edits[0].replaced)
     assert {call.tool for call in edits} == {"edit"}
 
 

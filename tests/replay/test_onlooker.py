@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from readcache.model.tool_call import AskedCommand, ToolCall
 from readcache.replay.onlooker import Onlooker
-from readcache.transcripts.records import AskedCommand, RecordedCall
 
 LINES = [f"line {n} of the file, like no other" for n in range(1, 31)]
 
 
-def ran(name: str, command: str, form: str) -> RecordedCall:
+def ran(name: str, command: str, form: str) -> ToolCall:
     output = "".join(f"{form.format(n)}{line}\n" for n, line in enumerate(LINES, 1))
-    return RecordedCall(name, "bash", AskedCommand(command, "/w"), command, output)
+    return ToolCall(
+        name, "bash", {"command": command}, output, exit_code=0, cwd="/w", asked=AskedCommand(command), said=command
+    )
 
 
 @pytest.mark.parametrize(

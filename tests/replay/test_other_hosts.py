@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from readcache import Frame
+from readcache.model.tool_call import AskedCommand, AskedRead
 from readcache.transcripts.codex import is_cut
-from readcache.transcripts.records import AskedCommand, AskedRead, Recording, RequestSent
+from readcache.transcripts.records import Recording, RequestSent
 from tests.replay.loaded import calls, cuts, load, load_document, load_rows, replay, requests
 from tests.replay.sessions import lines
 
@@ -35,7 +37,7 @@ def test_codex_tells_the_status_in_front_of_an_output(tmp_path: Path) -> None:
     running = "Chunk ID: 2\nWall time: 9.0 seconds\nProcess running with session ID 5\nOutput:\n"
     rows = codex(*codex_call("one", f"{head}a\n"), *codex_call("two", f"{running}a\n"))
     one, two = calls(load_rows(tmp_path, rows)[0])
-    assert one.asked == AskedCommand("cat a", "/w/sub", 4, 3)
+    assert (one.asked, one.cwd, one.frame, one.exit_code) == (AskedCommand("cat a"), "/w/sub", Frame(4), 3)
     assert (one.complete, two.complete) == (True, False)
 
 
@@ -81,7 +83,8 @@ def test_pi_has_a_tree_too_and_names_the_first_entry_that_a_compaction_kept(tmp_
     rows = [start, *pi_call("1", None), *pi_call("2", "r1"), compaction, *pi_call("3", "k"), *pi_call("4", "k")]
     (found,) = load_rows(tmp_path, rows)
     assert [(set(cut.kept), cut.compacts) for cut in cuts(found)] == [({"2"}, True), ({"2"}, False)]
-    assert calls(found)[0].asked == AskedRead("/w/a", 3, 4, numbered=False, tail=2)
+    assert calls(found)[0].asked == AskedRead("/w/a", 3, 4, numbered=False)
+    assert calls(found)[0].frame == Frame(0, 2)
 
 
 def test_a_request_that_shrinks_without_a_cut_shows_that_something_left_unseen(tmp_path: Path) -> None:
@@ -281,7 +284,7 @@ def test_openhands_0_has_actions_and_observations(layout: str, tmp_path: Path) -
     (found,) = made[layout]()
     first, second, third = calls(found)
     assert isinstance(second.asked, AskedCommand)
-    assert second.asked.cwd == "/w"
+    assert second.cwd == "/w"
     assert [write.path for write in third.writes] == ["/w/app.py"]
     assert [set(cut.kept) for cut in cuts(found)] == [{second.call_id, third.call_id}]
     assert first.said == "cd /w && cat app.py"
@@ -328,7 +331,7 @@ def test_swe_agents_window_shows_lines_of_the_file_that_it_names(tmp_path: Path)
     assert window.asked == AskedRead("/w/app.py", 10)
     assert view.asked == AskedRead("/w/b.py", 3, 9)
     assert isinstance(command.asked, AskedCommand)
-    assert command.asked.cwd == "/w"
+    assert command.cwd == "/w"
     assert replay(found).policies["default"].counts["saved"] > 1000
 
 
@@ -360,7 +363,8 @@ def atif(*steps: Row, **more: Any) -> Row:
 def test_atif_has_steps_with_calls_results_and_tokens(tmp_path: Path) -> None:
     (found,) = load_document(tmp_path, atif(*(atif_step(n, output) for n, output in enumerate(OUTPUTS))))
     assert (found.form, found.agent, found.model) == ("atif", "claude-code", "claude-opus-4-7")
-    assert [call.asked for call in calls(found)] == [AskedCommand(one, "/w", exit_code=None) for one in COMMANDS]
+    assert [call.asked for call in calls(found)] == [AskedCommand(one) for one in COMMANDS]
+    assert {(call.cwd, call.exit_code) for call in calls(found)} == {("/w", None)}
     assert [call.output for call in calls(found)] == OUTPUTS
     assert requests(found)[0] == RequestSent(40, cache_read=60, output=9, added=8, answer=len(COMMANDS[0]))
     assert replay(found).policies["default"].counts["saved"] > 1000
@@ -391,9 +395,9 @@ def test_gemini_tells_the_status_behind_an_output(tmp_path: Path) -> None:
     failed = [{"functionResponse": {"id": "two", "response": gone}}]
     rows = gemini(gemini_call("one", shown), gemini_call("two", "", result=failed, status="cancelled"))
     one, two = calls(load_rows(tmp_path, rows)[0])
-    assert one.asked == AskedCommand("cat a", "/", 2, 3, 3)
+    assert (one.asked, one.cwd, one.frame, one.exit_code) == (AskedCommand("cat a"), "/", Frame(2, 3), 3)
     assert one.output == shown.replace("Output: ", "Output:\n")
-    assert (two.output, two.failed, two.complete) == ("Command was cancelled.", False, False)
+    assert (two.output, two.is_error, two.complete) == ("Command was cancelled.", True, False)
 
 
 def test_gemini_writes_the_history_again_when_it_was_compressed(tmp_path: Path) -> None:

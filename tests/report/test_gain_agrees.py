@@ -13,9 +13,10 @@ from readcache.log.log import Log
 from readcache.log.reader import Reader
 from readcache.log.store import open_store
 from readcache.model.call import command_call
+from readcache.model.tool_call import AskedCommand, ToolCall
 from readcache.replay.arm import Arm
 from readcache.shell.read import read_command
-from readcache.transcripts.records import AskedCommand, HistoryCut, RecordedCall
+from readcache.transcripts.records import HistoryCut
 from tests.report.reported import DAY, NOON, Clock, counters, gain_of, numbered, stats
 
 FILES = {"a.py": numbered(120), "b.py": numbered(90, "another line of a file")}
@@ -134,10 +135,12 @@ def test_gain_says_of_each_reader_what_its_stats_say(
         assert both.total.saved == both.total.cuts == both.total.chars_saved == 0
 
 
-def sed(call_id: str, first: int, last: int) -> RecordedCall:
+def sed(call_id: str, first: int, last: int) -> ToolCall:
     output = "".join(FILES["a.py"].splitlines(True)[first - 1 : last])
     command = f"sed -n '{first},{last}p' a.py"
-    return RecordedCall(call_id, "bash", AskedCommand(command, "/w"), command, output)
+    return ToolCall(
+        call_id, "bash", {"command": command}, output, exit_code=0, cwd="/w", asked=AskedCommand(command), said=command
+    )
 
 
 @given(st.lists(st.tuples(st.integers(1, 80), st.integers(20, 60), st.booleans()), min_size=1, max_size=20))

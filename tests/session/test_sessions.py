@@ -107,3 +107,53 @@ def test_a_fork_of_a_conversation_begins_with_what_that_saw_and_its_source_stays
         sessions.get("fork").wrote("f")
         assert sessions.get("a").observe("head -500 f", TEXT).outcome is Outcome.UNCHANGED
         assert sessions.get("fork").observe("tail -500 f", TEXT).reason is Reason.WRITTEN
+
+
+def test_a_conversation_that_made_room_goes_on_from_the_store(tmp_path: Path) -> None:
+    sessions = Sessions("/w", store=tmp_path / "s.db", most_readers=3)
+    first = sessions.get("a").observe("cat f", TEXT)
+    child = sessions.fork("a", "helper")
+    child.observe("cat f", TEXT)
+    sessions.get("b").observe("cat f", TEXT)
+    sessions.get("a").observe("cat g", "a line of g\n" * 40)
+    sessions.get("c").observe("cat f", TEXT)
+    assert sessions.conversations() == ["a", "c"], "b was unused for longest"
+    sessions.get("b")
+    assert sessions.conversations() == ["c", "b"], "the readers of a conversation go together"
+    assert sessions.stats()["calls"] == 2, "the store has the others"
+    again = sessions.get("a")
+    replies = [again.observe("cat f", TEXT), again.observe("cat g", "a line of g\n" * 40)]
+    assert [reply.outcome for reply in replies] == [Outcome.UNCHANGED, Outcome.FULL]
+    assert {name for omitted, _, _ in replies[0].omissions() for name in omitted.sources} == {first.call_id}
+    assert again.observe("cat g", "a line of g\n" * 40).outcome is Outcome.UNCHANGED
+    sessions.close_all()
+
+
+def test_a_conversation_in_memory_that_made_room_begins_anew() -> None:
+    sessions = Sessions("/w", most_readers=1)
+    sessions.get("a").observe("cat f", TEXT)
+    sessions.get("b").observe("cat f", TEXT)
+    assert sessions.get("a").observe("cat f", TEXT).text == TEXT
+    assert sessions.stats()["calls"] == 3
+
+
+def test_the_readers_of_all_places_share_the_limit(tmp_path: Path) -> None:
+    sessions = Sessions("/w", store=tmp_path / "s.db", most_readers=2)
+    here, there = (sessions.at(place, f"/{place}", Policy(), place) for place in ("here", "there"))
+    assert here.get("a") is not there.get("a")
+    assert (there.get("a").root, there.get("a").host) == ("/there", "there")
+    assert list((here.lent or {}).values()) == here.readers()[1:]
+    assert here.get("b") in sessions.readers()
+    assert sessions.conversations() == ["a", "b"]
+    sessions.close_all()
+
+
+def test_a_new_reader_has_seen_nothing_that_another_of_its_name_was_shown(tmp_path: Path) -> None:
+    sessions = Sessions("/w", store=tmp_path / "s.db")
+    session = sessions.get("a", session_id="s", is_new=True)
+    session.observe("cat f", TEXT)
+    sessions.close("a")
+    again = sessions.get("a", session_id="s", is_new=True)
+    assert (again.session_id, again.tag) == ("s", session.tag)
+    assert again.observe("cat f", TEXT).text == TEXT
+    sessions.close_all()

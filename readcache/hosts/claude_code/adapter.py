@@ -48,7 +48,7 @@ def _after_tool(event: Event, sessions: Sessions, told: Callable[[Reply], object
     proof.credit_restored(session)
     proof.confirm_shown(session)
     result = judged(event, session, proof.directory())
-    reply = proven_reply(result.answer, lambda reply: proof.of(reply, session), session, told) if result else None
+    reply = proven_reply(result.call, lambda reply: proof.of(reply, session), session, told) if result else None
     if result is None or reply is None:
         return None
     output = {"hookEventName": event["hook_event_name"], "updatedToolOutput": result.put(reply)}

@@ -9,16 +9,17 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from functools import partial
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from readcache import Outcome, Reason, Reply, Session
 from readcache.hosts.claude_code.needs import needs_of
 from readcache.hosts.claude_code.proof import MAY_MOVE, TranscriptProof, session_of
-from readcache.hosts.claude_code.results import MOST_SHOWN, names_true_lines
-from readcache.hosts.removed_lines import numbers_of
+from readcache.hosts.claude_code.results import MOST_SHOWN, names_true_lines, tell_write
+from readcache.hosts.removed_lines import with_numbers
 from readcache.hosts.restored import fitting_plan
 from readcache.messages.tools import LINE_NUMBER
+from readcache.model.tool_call import AskedCommand, AskedRead, ToolCall
 from readcache.process import failures
 from readcache.transcripts.claude_code import MOVED_BACK, STATUS, WRITERS
 
@@ -71,8 +72,8 @@ def _take_told(event: Event, sessions: Sessions) -> None:
             there.commit(shown["tool_use_id"])
     for missed in event.get("missed", ()):
         session = session_of(missed, sessions)
-        if not session.view.is_visible(missed["tool_use_id"]) and (answer := _judgement(missed, session)):
-            reply = answer(commit=False)
+        if not session.view.is_visible(missed["tool_use_id"]) and (call := _call_of(missed, session)):
+            reply = session.answer(call, commit=False)
             session.settle(reply.call_id, reply.full_text)
     for why, count in event.get("lost", ()):
         session_of(event, sessions).missed(count, why)
@@ -87,8 +88,8 @@ def _shortened(event: Event, session: Session) -> dict[str, Any] | None:
         return is_known and not requests.may_be_cut(event["since"] / 1000)
 
     is_confirmed_later = "missed" in event  # a plugin of an earlier version tells only what was shown instead
-    answer = _judgement(event, session)
-    reply = answer(commit=not is_confirmed_later) if answer else None
+    call = _call_of(event, session)
+    reply = session.answer(call, commit=not is_confirmed_later) if call else None
     if reply is None or reply.outcome is Outcome.FULL:
         return None
     if not is_proven(reply):
@@ -102,53 +103,47 @@ def _sources(reply: Reply) -> set[str]:
     return {name for omitted, _, _ in reply.omissions() for name in omitted.sources}
 
 
-def _judgement(event: Event, session: Session) -> Callable[..., Reply] | None:
-    """How the result is judged: one of the session's `observe` methods with its arguments, but not `commit`. What
-    changes files, or shows nothing, is told to the session. None: nothing in the result may be omitted."""
-    name, given, text = event["tool_name"], event["tool_input"], event["text"]
-    known = {"call_id": event["tool_use_id"]}
+def _call_of(event: Event, session: Session) -> ToolCall | None:
+    """Return the call to judge. What changes files, or shows nothing, is told to the session. None: nothing in the
+    result may be omitted."""
+    name = event["tool_name"]
+    call = ToolCall(event["tool_use_id"], name, event["tool_input"], event["text"])
     if name == "Bash":
-        return _command(event, session)
+        return _command(event, call, session)
     if event["is_error"]:
         return None
     if name in WRITERS:
-        path = given.get("file_path") or given["notebook_path"]
-        session.wrote(path, content=given.get("content") if name == "Write" else None, **known)
+        tell_write(call, session)
         return None
-    if name == "Read":
-        return _read(given, text, session, known)
-    return partial(session.observe_tool, name, text, arguments=given, **known)
+    return _read(event["tool_input"], call) if name == "Read" else call
 
 
-def _command(event: Event, session: Session) -> Callable[..., Reply] | None:
+def _command(event: Event, call: ToolCall, session: Session) -> ToolCall | None:
     command, text = event["tool_input"]["command"], event["text"]
     cwd = event.get("began") if MAY_MOVE.search(command) else event["cwd"]
-    known = {"cwd": cwd or event["cwd"], "call_id": event["tool_use_id"]}
+    call = replace(call, asked=AskedCommand(command), cwd=cwd or event["cwd"])
     failed = STATUS.match(text) if event["is_error"] and len(text) < _MOST_FAILED else None
     is_output = bool(failed) if event["is_error"] else not _NOT_OUTPUT.match(text) and len(text) < MOST_SHOWN
     if not is_output or not cwd:
-        session.observe(command, "", exit_code=None, complete=False, **known)  # it may have written files
+        session.answer(replace(call, output="", complete=False))  # it may have written files
         return None
     head = failed.end() if failed else 0
     tail = text.rfind("\n" + MOVED_BACK)
     end = len(text) if tail < 0 or "\n" in text[tail + 1 :] else tail
     frame = None if (head, end) == (0, len(text)) else lambda text: (text[:head], text[head:end], text[end:])
-    known |= numbers_of(command, text[head:end], known["cwd"], session)
     code = int(failed[1]) if failed else None if _MAY_SAY_NO.search(command) else 0
-    return partial(session.observe, command, text, exit_code=code, frame=frame, **known)
+    return with_numbers(replace(call, exit_code=code, frame=frame), text[head:end], session)
 
 
-def _read(
-    given: Mapping[str, Any], text: str, session: Session, known: Mapping[str, Any]
-) -> Callable[..., Reply] | None:
-    numbers = [int(found[1]) for found in _NUMBER.finditer(text)]
+def _read(given: Mapping[str, Any], call: ToolCall) -> ToolCall | None:
+    numbers = [int(found[1]) for found in _NUMBER.finditer(call.output)]
     if not numbers or not os.path.isabs(given["file_path"]):
         return None  # a picture, a notebook, or the words that the file is unchanged
     limit, start = given.get("limit"), numbers[0]
     is_to_the_end = len(numbers) < min(limit or _MOST_LINES, _MOST_LINES)
     end = None if is_to_the_end else start + len(numbers) - 1
-    read = partial(session.observe_read, given["file_path"], text, start=start, end=end, numbered=True)
-    return partial(read, frame=_without_last_number if is_to_the_end else None, **known)
+    frame = _without_last_number if is_to_the_end else None
+    return replace(call, asked=AskedRead(given["file_path"], start, end), frame=frame)
 
 
 def _without_last_number(text: str) -> tuple[str, str, str]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from functools import partial
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from readcache import Omitted, Outcome, Reason, Reply, Session, Shown
-from readcache.hosts.removed_lines import numbers_of
+from readcache.hosts.removed_lines import with_numbers
 from readcache.model.reply import without_omissions
+from readcache.model.tool_call import AskedCommand, AskedRead, ToolCall
 from readcache.transcripts.claude_code import NOT_SHOWN, WRITERS, bare
 
 Event = Mapping[str, Any]
@@ -17,9 +18,9 @@ MOST_SHOWN = 30_000  # characters of a command's output; of a longer one the mod
 
 
 class Judged(NamedTuple):
-    """A result that may be left out: how it is judged, and the tool's response with a reply in its place."""
+    """A result that may be left out: its call, and the tool's response with a reply in its place."""
 
-    answer: Callable[..., Reply]
+    call: ToolCall
     put: Callable[[Reply], Any]
 
 
@@ -27,31 +28,36 @@ def judged(event: Event, session: Session, cwd: str | None) -> Judged | None:
     """How the result of this event is judged. What changes files, or shows nothing, is told to the session. None:
     nothing in the result may be omitted. `cwd`: where a command began, None when that is not known."""
     name, given, response = event["tool_name"], event["tool_input"], event.get("tool_response")
-    known = {"call_id": event["tool_use_id"]}
+    call = ToolCall(event["tool_use_id"], name, given, "")
     if name == "Bash":
-        known["cwd"] = cwd or event["cwd"]
-        return _command(given["command"], response if cwd else None, session, known)
+        call = replace(call, asked=AskedCommand(given["command"]), cwd=cwd or event["cwd"])
+        return _command(call, response if cwd else None, session)
     if name in WRITERS and response is not None:
-        path = given.get("file_path") or given["notebook_path"]
-        session.wrote(path, content=given.get("content") if name == "Write" else None, **known)
+        tell_write(call, session)
     elif name == "Read" and isinstance(response, dict):
-        return _file(response, session, known)
+        return _file(call, response)
     elif response is not None:
-        return _text(name, given, response, session, known)
+        return _text(call, response)
     return None
 
 
-def _command(command: str, response: Any, session: Session, known: Mapping[str, Any]) -> Judged | None:
+def tell_write(call: ToolCall, session: Session) -> None:
+    """Tell the session of one of Claude Code's own writes."""
+    given: Any = call.arguments
+    path, content = given.get("file_path") or given["notebook_path"], given.get("content")
+    session.wrote(path, content=content if call.name == "Write" else None, call_id=call.call_id)
+
+
+def _command(call: ToolCall, response: Any, session: Session) -> Judged | None:
     for path in _changed_files(response):
-        session.wrote(os.path.join(known["cwd"], path), call_id=known["call_id"])
+        session.wrote(os.path.join(call.cwd, path), call_id=call.call_id)
     shown = response.get("stdout") if isinstance(response, dict) else None
     if not isinstance(shown, str) or any(response.get(name) for name in NOT_SHOWN) or len(shown) >= MOST_SHOWN:
-        session.observe(command, "", exit_code=None, complete=False, **known)  # it may have written files
+        session.answer(replace(call, complete=False))  # it may have written files
         return None
     status = None if response.get("returnCodeInterpretation") else 0
-    known = {**known, **numbers_of(command, shown, known["cwd"], session)}
-    answer = partial(session.observe, command, shown, exit_code=status, **known)
-    return Judged(answer, lambda reply: {**response, "stdout": reply.text})
+    call = with_numbers(replace(call, output=shown, exit_code=status), shown, session)
+    return Judged(call, lambda reply: {**response, "stdout": reply.text})
 
 
 def _changed_files(response: Any) -> list[str]:
@@ -62,14 +68,15 @@ def _changed_files(response: Any) -> list[str]:
     return [path for path in paths if isinstance(path, str)] if isinstance(paths, list) else []
 
 
-def _file(response: Mapping[str, Any], session: Session, known: Mapping[str, Any]) -> Judged | None:
+def _file(call: ToolCall, response: Mapping[str, Any]) -> Judged | None:
     file = response.get("file")
     if response.get("type") != "text" or not isinstance(file, dict):
         return None
     start, count, content = file["startLine"], file["numLines"], file["content"]
     end = None if start + count > file["totalLines"] else start + count - 1
-    answer = partial(session.observe_read, file["filePath"], content, start=start, end=end, edges_only=True, **known)
-    return Judged(answer, lambda reply: {**response, "file": {**file, **_renumbered(reply, start)}})
+    asked = AskedRead(file["filePath"], start, end, numbered=False, edges_only=True)
+    call = replace(call, output=content, asked=asked)
+    return Judged(call, lambda reply: {**response, "file": {**file, **_renumbered(reply, start)}})
 
 
 def _renumbered(reply: Reply, start: int) -> dict[str, Any]:
@@ -84,28 +91,28 @@ def _renumbered(reply: Reply, start: int) -> dict[str, Any]:
     return {"content": text, "numLines": text.count("\n") + 1, "startLine": start}
 
 
-def _text(name: str, given: Any, response: Any, session: Session, known: Mapping[str, Any]) -> Judged | None:
+def _text(call: ToolCall, response: Any) -> Judged | None:
     """A search, or a tool of an MCP server."""
-    answer = partial(session.observe_tool, name, arguments=given, **known)
     if isinstance(response, str):
-        return Judged(partial(answer, response), lambda reply: reply.text)
+        return Judged(replace(call, output=response), lambda reply: reply.text)
     if isinstance(response, dict) and isinstance(response.get("content"), str):
-        return Judged(partial(answer, response["content"]), lambda reply: {**response, "content": reply.text})
+        call = replace(call, output=response["content"])
+        return Judged(call, lambda reply: {**response, "content": reply.text})
     if isinstance(response, list) and len(response) == 1 and isinstance(response[0].get("text"), str):
-        return Judged(partial(answer, response[0]["text"]), lambda reply: [{**response[0], "text": reply.text}])
+        call = replace(call, output=response[0]["text"])
+        return Judged(call, lambda reply: [{**response[0], "text": reply.text}])
     return None
 
 
 def proven_reply(
-    answer: Callable[..., Reply],
+    call: ToolCall,
     is_proven: Callable[[Reply], bool],
     session: Session,
     told: Callable[[Reply], object] = lambda _: None,
 ) -> Reply | None:
-    """Return the reply if it omits lines and that is proven, else None: the result is shown as it is. `answer`: one of
-    the session's `observe` methods with its arguments, but not `commit`: whether the host shows the reply is known
-    later. `told` is given the reply that is shown."""
-    reply = answer(commit=False)
+    """Return the reply if it omits lines and that is proven, else None: the result is shown as it is. Whether the host
+    shows the reply is known later. `told` is given the reply that is shown."""
+    reply = session.answer(call, commit=False)
     is_full = reply.outcome is Outcome.FULL
     if not is_full and not is_proven(reply):
         session.reader.settle(reply.call_id, reply.full_text, Reason.NOT_PROVEN)

@@ -31,6 +31,9 @@ def _hook(event: Mapping[str, Any], sessions: Sessions) -> Mapping[str, Any] | N
     call_id, output = event["tool_use_id"], event["tool_response"]
     if not event.get("transcript_path") or not isinstance(output, str):
         return None  # a session without a file: we cannot tell what the model still sees
+    from dataclasses import replace
+
+    from readcache.model.tool_call import AskedCommand, ToolCall
     from readcache.transcripts.codex import Rollout, is_cut
 
     with open_text(event["transcript_path"]) as file:
@@ -39,12 +42,20 @@ def _hook(event: Mapping[str, Any], sessions: Sessions) -> Mapping[str, Any] | N
     session.sync(rollout.messages, batch=rollout.batch)  # parallel calls have hooks of their own
     for path, patch in rollout.written:
         session.wrote(path, call_id=patch)
-    known = {"exit_code": rollout.exit_code, "cwd": event["cwd"], "call_id": call_id, "batch": rollout.batch}
-    command = event["tool_input"]["command"]
+    call = ToolCall(
+        call_id,
+        "Bash",
+        event["tool_input"],
+        "",
+        rollout.batch,
+        exit_code=rollout.exit_code,
+        cwd=event["cwd"],
+        asked=AskedCommand(event["tool_input"]["command"]),
+    )
     if rollout.has_answer or rollout.exit_code is None:
-        session.observe(command, "", **known)  # what it wrote; what it printed is shown in parts, or as an error
+        session.answer(call)  # what it wrote; what it printed is shown in parts, or as an error
         return None
-    reply = session.observe(command, output, complete=not is_cut(output), commit=False, **known)
+    reply = session.answer(replace(call, output=output, complete=not is_cut(output)), commit=False)
     if reply.outcome.value == "full":
         return None
     shown = f"Process exited with code {rollout.exit_code}\nOutput:\n{reply.text}"

@@ -81,15 +81,19 @@ def _may_be_of_subagent(event: Mapping[str, Any]) -> bool:
 def _after_command(
     session: Session, given: Mapping[str, Any], cwd: str, shown: object, batch: str
 ) -> tuple[Reply, str] | None:
-    known: dict[str, Any] = {"cwd": os.path.join(cwd, given.get("dir_path") or ""), "batch": batch}
+    from dataclasses import replace
+
+    from readcache.hosts.removed_lines import with_numbers
+    from readcache.model.tool_call import AskedCommand, ToolCall
+
+    where, asked = os.path.join(cwd, given.get("dir_path") or ""), AskedCommand(given["command"])
+    call = ToolCall(None, "run_shell_command", given, "", batch, cwd=where, asked=asked)
     printed = printed_by(shown)
     if printed is None:  # what it printed is not shown, but it may have written
-        session.observe(given["command"], "", exit_code=None, **known)
+        session.answer(call)
         return None
-    from readcache.hosts.removed_lines import numbers_of
-
-    known |= numbers_of(given["command"], printed.body, known["cwd"], session)
-    reply = session.observe(given["command"], printed.body, exit_code=printed.exit_code, commit=False, **known)
+    call = with_numbers(replace(call, output=printed.body, exit_code=printed.exit_code), printed.body, session)
+    reply = session.answer(call, commit=False)
     return reply, f"{printed.head}{reply.text.removesuffix(chr(10))}{printed.tail}"
 
 

@@ -88,11 +88,11 @@ class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]
 
     def stats(self) -> dict[str, int]:
         """The counters of `Session.stats`, summed over all agents and threads."""
-        return self._readers.stats()
+        return self._readers.sessions.stats()
 
     def close(self) -> None:
         """Ends all conversations, and releases the store."""
-        self._readers.close()
+        self._readers.sessions.close_all()
 
     def _shown(self, request: Any, result: Any) -> Any:
         return result if self._is_off() else fallback(lambda: self._judged(request, result), result)

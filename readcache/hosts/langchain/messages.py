@@ -10,8 +10,8 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from readcache import Frame, Reply
 from readcache.hosts.left_out import lines_left_out, put_back
-from readcache.hosts.tool_results import ToolResult
 from readcache.messages.editing import with_content_text
+from readcache.model.tool_call import ToolCall
 
 # deepagents' read_file: "@@ lines 10-39 of 60 | next offset 39 @@", and perhaps notices before.
 _HEADER = re.compile(r"(?:\[[^\n]*\n)*@@ lines (\d+)-(\d+)(?: of (\d+))?([^\n]*)@@\n")
@@ -40,7 +40,7 @@ def call_ids(messages: Sequence[BaseMessage]) -> list[str]:
     return [message.tool_call_id for message in messages if isinstance(message, ToolMessage)]
 
 
-def tool_result(message: ToolMessage, call: Mapping[str, Any], batch: str, cwd: str | None) -> ToolResult | None:
+def tool_result(message: ToolMessage, call: Mapping[str, Any], batch: str, cwd: str | None) -> ToolCall | None:
     """What the message says; None where that is not text."""
     text = _text(message)
     if text is None:
@@ -52,7 +52,7 @@ def tool_result(message: ToolMessage, call: Mapping[str, Any], batch: str, cwd: 
         lines, is_cut = (first, None if header[2] == header[3] else last), "truncated mid-line" in header[4]
         head = header[0].count("\n")
         frame = Frame(head, text.removesuffix("\n").count("\n") + 1 - head - (last - first + 1))
-    return ToolResult(
+    return ToolCall(
         name=call["name"],
         arguments=call["args"],
         output=text,

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import secrets
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 from langchain_core.messages import BaseMessage
 
-from readcache import Session, Sessions
+from readcache import Session
 from readcache.context import mend_and_clear
 from readcache.hosts.adapter_settings import AdapterSettings
 from readcache.hosts.langchain.messages import as_chat, call_ids, messages_of
-from readcache.hosts.readers import Readers
 from readcache.hosts.shell_directory import ShellDirectory
 
 
@@ -55,59 +53,33 @@ class AgentReader:
         return out
 
 
-class AgentThread:
-    """The agents of one thread; they share a store. `name`: of its session."""
-
-    def __init__(self, name: str, sessions: Sessions) -> None:
-        self._name, self._sessions = name, sessions
-        self._agents: dict[str, AgentReader] = {}  # by place
-
-    def agent(self, place: str, shown: Sequence[str]) -> AgentReader:
-        """The agent at that place. If what is `shown` to a new one was shown to another one, it begins with the view of
-        that one: its messages are a copy."""
-        if place not in self._agents:
-            self._agents[place] = AgentReader(self._begin(place or "main", shown))
-        return self._agents[place]
-
-    def _begin(self, place: str, shown: Sequence[str]) -> Session:
-        session = self._sessions.get(self._name, place)
-        if shown and not session.view.deliveries:
-            for other in reversed(self._agents.values()):
-                if any(map(other.session.view.is_visible, shown)):
-                    return other.session.fork(place, inherit=True)
-        return session
-
-    def stats(self) -> Counter[str]:
-        """The counters of all agents."""
-        counts = Counter[str]()
-        for agent in self._agents.values():
-            counts.update(agent.session.stats())
-        return counts
-
-    def close(self) -> None:
-        """Ends the thread's sessions."""
-        self._sessions.close(self._name)
-
-
-class AgentReaders(Readers[AgentThread]):
-    """The readers of all threads."""
+class AgentReaders:
+    """The agents of all threads; those of one thread share a store."""
 
     def __init__(self, settings: AdapterSettings) -> None:
-        super().__init__()
-        self._settings = settings
-        self._sessions = Sessions(settings.root, store=settings.store, policy=settings.policy, host="langchain")
+        self.sessions, self._is_durable = settings.sessions("langchain"), settings.store is not None
 
     def of(self, request: Any, messages: Sequence[BaseMessage] = ()) -> AgentReader:
-        """The reader that makes a request, of a tool or of the model. `messages`: those that a new reader begins
-        with."""
+        """The reader that makes a request, of a tool or of the model. `messages`: those that a new reader begins with.
+        If what they show was shown to another one of the thread, it begins with the view of that one: its messages are
+        a copy."""
         thread, place = _place(request)
-        with self.lock:
-            return self.get(thread, lambda: self._begin(thread)).agent(place, call_ids(messages))
+        with self.sessions.lock:
+            others = self.sessions.readers(thread)
+            # What is in memory is known to this process alone, and its markers have a tag of their own.
+            name = thread if self._is_durable else f"{thread}-{secrets.token_hex(4)}"
+            session = self.sessions.get(thread, place or "main", session_id=name)
+            if not isinstance(session.notes, AgentReader):
+                session.notes = AgentReader(session)
+                if not session.view.calls.number:
+                    _begin(session, others, call_ids(messages))
+            return session.notes
 
-    def _begin(self, thread: str) -> AgentThread:
-        # What is in memory is known to this process alone, and its markers have a tag of their own.
-        name = thread if self._settings.store is not None else f"{thread}-{secrets.token_hex(4)}"
-        return AgentThread(name, self._sessions)
+
+def _begin(session: Session, others: Sequence[Session], shown: Sequence[str]) -> None:
+    source = next((other for other in others if any(map(other.view.is_visible, shown))), None)
+    if source is not None:
+        session.reader.inherit(source.reader)
 
 
 def _place(request: Any) -> tuple[str, str]:

@@ -29,7 +29,7 @@ class _Wrapper:
 
     def __init__(self, inner: Any, given: Mapping[str, Any], window: int | None = None) -> None:
         self._inner, self._settings = inner, adapter_settings(given, window=window)
-        self._session = self._settings.new_reader(host="mini-swe-agent")
+        self._session = self._settings.new_session("mini-swe-agent")
         self._left_out: list[list[str]] = []  # [marker, lines] of all replies
 
     def __getattr__(self, name: str) -> Any:

@@ -9,11 +9,11 @@ from dataclasses import replace
 from typing import Any
 
 from readcache import Frame
-from readcache.hosts.tool_results import ToolResult
 from readcache.messages.blocks import as_mapping
 from readcache.messages.editing import with_result_text
 from readcache.messages.messages import Kind, Message, Part, normalise_one
 from readcache.model.text import digest
+from readcache.model.tool_call import ToolCall
 
 Item = Mapping[str, Any]
 
@@ -45,7 +45,7 @@ def with_item_text(item: Item, text: str) -> Item:
     return with_result_text(item, item["call_id"], text)
 
 
-def with_details(result: ToolResult, message: Message) -> ToolResult:
+def with_details(result: ToolCall, message: Message) -> ToolCall:
     """The result, and what the SDK's tools say about it."""
     item, text = message.raw, result.output
     if text.startswith(_FAILED) or _LATE.match(text):

@@ -20,12 +20,11 @@ from openhands.sdk.event.condenser import Condensation, CondensationSummaryEvent
 from openhands.sdk.llm import LLM
 from pydantic import ConfigDict, Field, PrivateAttr
 
-from readcache import Budget, Marks, Reply
+from readcache import Budget, Marks, Reply, Session, Sessions
 from readcache.context import mend_and_clear
 from readcache.hosts.adapter_settings import AdapterSettings, adapter_settings
 from readcache.hosts.fallback import fallback
 from readcache.hosts.openhands.results import as_told, reply_to, shown_text, with_text, with_whole_lines
-from readcache.hosts.readers import Readers
 from readcache.restore.plan import HEADING
 
 _AS_SENT = {
@@ -55,7 +54,7 @@ class ReadcacheCondenser(CondenserBase):  # type: ignore[misc]  # not typed wher
     clear: bool | tuple[int, int] | Marks | None = None
     on_reply: Any = Field(default=None, exclude=True)
     _settings: AdapterSettings = PrivateAttr()
-    _readers: Readers[_Reader] = PrivateAttr(default_factory=Readers)
+    _sessions: Sessions = PrivateAttr()
 
     def model_post_init(self, context: Any, /) -> None:
         """Checks the settings."""
@@ -66,7 +65,7 @@ class ReadcacheCondenser(CondenserBase):  # type: ignore[misc]  # not typed wher
         if limit is not None:  # a longer section would begin the next condensation
             most = min(policy.restore.max_tokens, limit // 4)
             settings = replace(settings, policy=replace(policy, restore=replace(policy.restore, max_tokens=most)))
-        self._settings = settings
+        self._settings, self._sessions = settings, settings.sessions("openhands", local=True)
 
     def condense(self, view: View, agent_llm: LLM | None = None) -> View | Condensation:
         """What the model is to see, or what the inner condenser does to that."""
@@ -82,7 +81,7 @@ class ReadcacheCondenser(CondenserBase):  # type: ignore[misc]  # not typed wher
 
     def stats(self) -> dict[str, int]:
         """The counters of `Session.stats`, summed over all conversations."""
-        return self._readers.stats()
+        return self._sessions.stats()
 
     def get_llm(self) -> LLM | None:
         """The inner condenser's."""
@@ -119,17 +118,19 @@ class ReadcacheCondenser(CondenserBase):  # type: ignore[misc]  # not typed wher
     def _reader(self, view: View) -> _Reader:
         """One for each conversation. Its first event, the system prompt, is never condensed away."""
         first = str(view.events[0].id) if view.events else ""
-        return self._readers.get(first, lambda: _Reader(first, self._settings))
+        with self._sessions.lock:
+            session = self._sessions.get(first, is_new=True)
+            if not isinstance(session.notes, _Reader):
+                session.notes = _Reader(session, self._settings)
+            return session.notes
 
 
 class _Reader:
     """One conversation."""
 
-    def __init__(self, name: str, settings: AdapterSettings) -> None:
-        self.session = settings.new_reader(name, host="openhands", local=True)
-        self.stats, self.close, self._told = self.session.stats, self.session.close, settings.told
-        # id of an event that was judged -> the event that stands for it, or itself
-        self._stands: dict[str, Any] = {}
+    def __init__(self, session: Session, settings: AdapterSettings) -> None:
+        self.session, self._told = session, settings.told
+        self._stands: dict[str, Any] = {}  # id of an event that was judged -> the event that stands for it, or itself
         self._sent: dict[str, dict[str, Any]] = {}  # id of an event -> its message
         self._cwd: str | None = None  # where the next command starts
 

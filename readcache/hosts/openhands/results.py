@@ -6,11 +6,13 @@ The terminal is known by its action's class, by name, so that tools that are der
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 from readcache import Reply, Session
-from readcache.hosts.tool_results import ToolResult, answer_tool
+from readcache.hosts.tool_results import answer_tool
 from readcache.messages.tools import tool_use
+from readcache.model.tool_call import AskedCommand, ToolCall
 from readcache.transcripts.openhands import CUT
 
 # A terminal whose shell brackets pastes shows the echo of a command of several lines, then the output, then the next
@@ -44,22 +46,23 @@ def reply_to(session: Session, call: Any, event: Any, cwd: str | None) -> tuple[
     action: Any = getattr(call, "action", None)
     text: str = observation.text
     kinds = {kind.__name__ for kind in type(action).__mro__}
-    known: dict[str, Any] = {"call_id": event.tool_call_id, "batch": str(getattr(call, "llm_response_id", event.id))}
+    batch = str(getattr(call, "llm_response_id", event.id))
     if "TerminalAction" in kinds:
         after = observation.metadata.working_dir
-        if not _is_command(action, observation):
-            reply = session.observe_tool("terminal", text, arguments=action.model_dump(), commit=False, **known)
-            return reply, after or cwd
-        # Parallel commands have a shell each: what does not move ends where it began.
-        where = after if after and not _MOVES.search(action.command) else cwd
-        return _ran(session, action.command, observation, where, known), after or cwd
+        told = ToolCall(event.tool_call_id, "terminal", action.model_dump(), text, batch)
+        if _is_command(action, observation):
+            # Parallel commands have a shell each: what does not move ends where it began.
+            where = after if after and not _MOVES.search(action.command) else cwd
+            told = replace(_ran(told, observation), asked=AskedCommand(action.command), cwd=where)
+        return session.answer(told, commit=False), after or cwd
     if action is None:
         return None, cwd
     given = action.model_dump(mode="json", exclude={"kind"})
     if tool_use(event.tool_name, given).kind != "write" and (len(observation.content) != 1 or not text):
         return None, cwd
-    known |= {"is_error": observation.is_error, "frame": editor_frame}
-    return answer_tool(session, ToolResult(event.tool_name, given, text, **known)), cwd
+    is_error, frame = observation.is_error, editor_frame
+    told = ToolCall(event.tool_call_id, event.tool_name, given, text, batch, is_error=is_error, frame=frame)
+    return answer_tool(session, told), cwd
 
 
 def shown_text(reply: Reply | None, text: str) -> str:
@@ -75,19 +78,11 @@ def _is_command(action: Any, observation: Any) -> bool:
     return bool(asked) and not observation.metadata.prefix and observation.exit_code is not None
 
 
-def _ran(session: Session, command: str, observation: Any, cwd: str | None, known: dict[str, Any]) -> Reply:
-    text, status = observation.text, observation.metadata.exit_code
-    head, _, tail = terminal_frame(text)
-    return session.observe(
-        command,
-        text,
-        exit_code=None if status == -1 else status,
-        cwd=cwd,
-        complete=bool(head and tail) and status != -1 and CUT not in text,
-        frame=terminal_frame,
-        commit=False,
-        **known,
-    )
+def _ran(call: ToolCall, observation: Any) -> ToolCall:
+    status = observation.metadata.exit_code
+    head, _, tail = terminal_frame(call.output)
+    is_whole = bool(head and tail) and status != -1 and CUT not in call.output
+    return replace(call, exit_code=None if status == -1 else status, complete=is_whole, frame=terminal_frame)
 
 
 def with_text(event: Any, text: str) -> Any:

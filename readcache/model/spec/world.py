@@ -113,8 +113,8 @@ class World:
         """Shown, as a reply of the package tells it."""
         markers, wrong = markers_of(reply)
         wrong = wrong or ("" if output == reply.full_text else "the segments do not add up to the output")
-        known = {"said": said, "batch": batch, "request": request}
-        found = self.shown(reader, reply.call_id, reply.text, markers=markers, output=output, **known)  # type: ignore[arg-type]
+        call, text = reply.call_id, reply.text
+        found = self.shown(reader, call, text, markers=markers, output=output, said=said, batch=batch, request=request)
         return [Finding(reply.call_id, None, wrong), *found] if wrong else found
 
     def restored(self, reader: str, call: str, text: str) -> None:

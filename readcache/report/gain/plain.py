@@ -37,8 +37,8 @@ def _object(totals: Totals, price: float | None) -> dict[str, Any]:
 
 def _sums(totals: Totals, price: float | None) -> dict[str, float]:
     """Characters and tokens by name; what is priced is in those of uncached input."""
-    known: dict[str, float] = {name: totals.counts[name] for name in SUMS}
-    known |= {
+    sums: dict[str, float] = {name: totals.counts[name] for name in SUMS}
+    sums |= {
         "results_cut": totals.cuts,
         "rereads_in_view": totals.rereads_in_view,
         "rereads_in_view_answered": totals.rereads_in_view_answered,
@@ -52,4 +52,4 @@ def _sums(totals: Totals, price: float | None) -> dict[str, float]:
         "priced_chars_net": round(totals.priced_chars, 2),
         "priced_output_chars": round(totals.priced_output, 2),
     }
-    return known if price is None else {**known, "money": round(totals.priced_net * price / 1e6, 6)}
+    return sums if price is None else sums | {"money": round(totals.priced_net * price / 1e6, 6)}

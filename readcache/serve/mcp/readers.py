@@ -48,19 +48,22 @@ class McpReaders:
         one_reader: bool = False,
         host: str = "mcp",
     ) -> None:
-        self.sessions = Sessions(root, store=store, policy=policy, local=True, host=host, is_off=is_off)
-        shown = policy if policy.mode is Mode.OFF else replace(policy, mode=Mode.ADVISE)
-        self._shown_in_full = Sessions(root, policy=shown, local=True)  # in memory, since nothing will use it
+        most = Sessions.MOST
+        self.sessions = Sessions(
+            root, store=store, policy=policy, local=True, host=host, is_off=is_off, most_readers=most
+        )
         self._conversation = conversation or f"mcp-{os.urandom(8).hex()}"
+        shown = policy if policy.mode is Mode.OFF else replace(policy, mode=Mode.ADVISE)
+        # In memory, since nothing will use it.
+        self._anybody = Session(root, session_id=self._conversation, agent_id=ANYBODY, policy=shown, local=True)
         self._agent, self._one_reader = agent, one_reader
-        self._batches: dict[int, _Batch] = {}
         self._answers: dict[str, Session] = {}  # by call: replies that are not written yet
 
     def session_of(self, meta: Mapping[str, Any]) -> Session:
         """The session that answers a call with this `_meta`."""
         reader = meta.get(READER)
         if not (reader or self._one_reader):
-            return self._shown_in_full.get(self._conversation, ANYBODY)
+            return self._anybody
         return self.sessions.get(str(meta.get(CONVERSATION) or self._conversation), str(reader or self._agent))
 
     @contextmanager
@@ -68,7 +71,7 @@ class McpReaders:
         """The caller, while its call is answered. Calls at one time, or with no pause between, are one batch. Enter it
         in the event loop's thread, when the call arrives."""
         session = self.session_of(meta)
-        batch = self._batches.setdefault(id(session), _Batch())
+        batch = session.notes = session.notes if isinstance(session.notes, _Batch) else _Batch()
         call_id = str(meta.get(CALL_ID) or f"mcp-{os.urandom(6).hex()}")
         name = batch.begin()
         try:
@@ -90,7 +93,7 @@ class McpReaders:
     def close(self) -> None:
         """Ends all conversations."""
         self.sessions.close_all()
-        self._shown_in_full.close_all()
+        self._anybody.close()
 
 
 class _Batch:

@@ -45,8 +45,8 @@ async def tell_progress(progress: Progress, total: float) -> None:
 
 def account_of(reply: Reply) -> dict[str, Any]:
     """What a structured result says of a reply."""
-    known = {"text": reply.text, "outcome": reply.outcome.value, "reason": reply.reason.value}
-    return {**known, "call_id": reply.call_id, "tokens_saved": reply.tokens_saved}
+    told = {"text": reply.text, "outcome": reply.outcome.value, "reason": reply.reason.value}
+    return told | {"call_id": reply.call_id, "tokens_saved": reply.tokens_saved}
 
 
 def mcp_result(texts: Sequence[str], structured: Mapping[str, Any]) -> Result:

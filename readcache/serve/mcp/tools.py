@@ -60,9 +60,18 @@ class McpTools:
         fresh: bool = False,
     ) -> Result:
         where, session = allowed_path(path, request.roots, self.root), caller.session
-        known: dict[str, Any] = {"call_id": caller.call_id, "batch": caller.batch, "fresh": fresh, "commit": False}
-        lines: dict[str, Any] = {"start": int(start), "end": None if end is None else int(end), "numbered": numbered}
-        reply = await shown_reply(caller, asyncio.to_thread(lambda: session.read(where, **lines, **known)))
+        reading = asyncio.to_thread(
+            session.read,
+            where,
+            start=int(start),
+            end=None if end is None else int(end),
+            numbered=numbered,
+            fresh=fresh,
+            call_id=caller.call_id,
+            batch=caller.batch,
+            commit=False,
+        )
+        reply = await shown_reply(caller, reading)
         if reply.exit_code:
             return failed_result(reply.text)
         self.readers.answered(caller, reply)
@@ -72,8 +81,10 @@ class McpTools:
         self, caller: McpCaller, request: McpRequest, command: str, cwd: str = ".", timeout: float = 120
     ) -> Result:
         where, session = allowed_path(cwd, request.roots, self.root), caller.session
-        known: dict[str, Any] = {"call_id": caller.call_id, "batch": caller.batch, "commit": False}
-        running = asyncio.ensure_future(session.arun(command, cwd=where, timeout=timeout, **known))
+        name, batch = caller.call_id, caller.batch
+        running = asyncio.ensure_future(
+            session.arun(command, cwd=where, timeout=timeout, call_id=name, batch=batch, commit=False)
+        )
         telling = asyncio.ensure_future(tell_progress(request.progress, timeout))
         try:
             reply = await shown_reply(caller, running, is_stopped=True)

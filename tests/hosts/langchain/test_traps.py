@@ -33,8 +33,8 @@ from langgraph.types import Command, interrupt
 
 from readcache import Budget, Mode, Policy, Reply, Session
 from readcache.hosts.langchain import ReadcacheMiddleware
-from readcache.hosts.tool_results import ToolResult
 from readcache.model.policy import PRESETS
+from readcache.model.tool_call import ToolCall
 from readcache.testing.conformance import make_project
 from readcache.testing.hosts import Bash, Compact
 from readcache.testing.requests import markers
@@ -557,7 +557,7 @@ def test_a_user_says_what_a_tool_is(root: Path) -> None:
         """Reads a file."""
         return (root / where).read_text()
 
-    def judge(session: Session, result: ToolResult) -> Reply | None:
+    def judge(session: Session, result: ToolCall) -> Reply | None:
         frame = lambda text: (text[: text.index("\n") + 1], text[text.index("\n") + 1 :], "")  # noqa: E731
         return session.observe_read(
             result.arguments["where"], result.output, frame=frame, call_id=result.call_id, batch=result.batch
@@ -576,7 +576,7 @@ def test_a_user_says_what_a_tool_is(root: Path) -> None:
 
 
 def test_a_failure_of_ours_passes_the_real_output_through(root: Path) -> None:
-    def fails(_session: Session, _result: ToolResult) -> Reply | None:
+    def fails(_session: Session, _result: ToolCall) -> Reply | None:
         raise RuntimeError("of ours")
 
     model = Script(answers=[says(CAT), says(CAT)])

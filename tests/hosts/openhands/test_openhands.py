@@ -182,7 +182,7 @@ def test_a_resumed_conversation_points_at_the_section_of_an_earlier_process(
     conversation, sent = condensed(model, root, **kept)
     name, ours = conversation.id, conversation.agent.condenser
     conversation.close()
-    ours._readers.close()
+    ours._sessions.close_all()
     again = conversation_in(root, model, on=True, conversation_id=name, **kept)
     shown = play(again, model, (view(root, 1, 40),))[-1]
     assert str(sent[-1]["content"]) in str(model.requests[-1]), "what was sent before is sent again"

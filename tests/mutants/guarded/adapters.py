@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from readcache import Sessions
 from readcache.hosts.claude_code.proof import TranscriptProof
-from readcache.hosts.hooks import HookSessions
+from readcache.hosts.hooks import end_event
 from readcache.hosts.judged_lists import JudgedLists, ListChanges, ListPart, entries
 from readcache.hosts.left_out import put_back
 from readcache.hosts.shell_directory import ShellDirectory
@@ -119,12 +120,12 @@ ADAPTERS = (
     ),
     guarded(
         "a sub-agent's hook answers as the main agent",
-        takes(HookSessions.get, lambda **_: {"agent": "main"}),
+        takes(Sessions.get, lambda **_: {"agent": "main"}),
         "hosts_core/test_codex.py::test_a_sub_agent_is_a_reader_of_its_own",
     ),
     guarded(
         "an answer that a host did not get counts as shown",
-        takes(HookSessions.end, lambda **_: {"was_shown": True}),
+        takes(end_event, lambda **_: {"was_shown": True}),
         "hosts_core/test_codex.py::test_what_a_hook_could_not_tell_its_host_is_shown_again",
     ),
     guarded(

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from readcache.model.tool_call import AskedCommand, AskedRead, ToolCall
 from readcache.transcripts.formats import recordings_in
-from readcache.transcripts.records import AskedCommand, AskedRead, Damage, HistoryCut, RecordedCall, RequestSent
+from readcache.transcripts.records import Damage, HistoryCut, RequestSent
 from tests.mutants.guarded.patching import each, gives, guarded, instead
 
 
@@ -22,21 +23,21 @@ def _items(kind: type, change: Callable[[Any], Any]) -> Callable[[Any], Iterator
 
 
 def _without_last_call(recording: Any) -> Any:
-    last = max(at for at, item in enumerate(recording.items) if isinstance(item, RecordedCall))
+    last = max(at for at, item in enumerate(recording.items) if isinstance(item, ToolCall))
     return replace(recording, items=(*recording.items[:last], *recording.items[last + 1 :]))
 
 
-def _went_well(call: RecordedCall) -> RecordedCall:
-    return replace(call, asked=replace(call.asked, exit_code=0)) if isinstance(call.asked, AskedCommand) else call
+def _went_well(call: ToolCall) -> ToolCall:
+    return replace(call, exit_code=0) if isinstance(call.asked, AskedCommand) else call
 
 
-def _reads_late(call: RecordedCall) -> RecordedCall:
+def _reads_late(call: ToolCall) -> ToolCall:
     asked = call.asked
     return replace(call, asked=replace(asked, start=asked.start + 1)) if isinstance(asked, AskedRead) else call
 
 
-def _in_root(call: RecordedCall) -> RecordedCall:
-    return replace(call, asked=replace(call.asked, cwd="/")) if isinstance(call.asked, AskedCommand) else call
+def _in_root(call: ToolCall) -> ToolCall:
+    return replace(call, cwd="/") if isinstance(call.asked, AskedCommand) else call
 
 
 def _uncached(request: RequestSent) -> RequestSent:
@@ -72,33 +73,33 @@ TRANSCRIPTS = (
     ),
     guarded(
         "every command went well",
-        gives(recordings_in, _items(RecordedCall, _went_well)),
+        gives(recordings_in, _items(ToolCall, _went_well)),
         "replay/test_other_hosts.py::test_codex_tells_the_status_in_front_of_an_output",
         "replay/test_other_hosts.py::test_gemini_tells_the_status_behind_an_output",
     ),
     guarded(
         "every command ran in the root directory",
-        gives(recordings_in, _items(RecordedCall, _in_root)),
+        gives(recordings_in, _items(ToolCall, _in_root)),
         "replay/test_other_hosts.py::test_codex_tells_the_status_in_front_of_an_output",
     ),
     guarded(
         "calls in parallel are calls one after the other",
-        gives(recordings_in, _items(RecordedCall, lambda c: replace(c, batch=""))),
+        gives(recordings_in, _items(ToolCall, lambda c: replace(c, batch=""))),
         "replay/test_claude_code_chain.py::test_calls_made_at_once_stay_visible_though_the_chain_passes_one_result_alone",
     ),
     guarded(
         "a recorded edit writes no file",
-        gives(recordings_in, _items(RecordedCall, lambda c: replace(c, writes=()))),
+        gives(recordings_in, _items(ToolCall, lambda c: replace(c, writes=()))),
         "replay/test_loaders.py::test_a_transcript_is_known_by_its_content_and_its_calls_are_understood",
     ),
     guarded(
         "an output that the host truncated counts as whole",
-        gives(recordings_in, _items(RecordedCall, lambda c: replace(c, complete=True))),
+        gives(recordings_in, _items(ToolCall, lambda c: replace(c, complete=True))),
         "replay/test_other_hosts.py::test_an_output_that_openhands_cut_is_cut_for_its_transcript_as_for_its_adapter",
     ),
     guarded(
         "results have no times",
-        gives(recordings_in, _items(RecordedCall, lambda c: replace(c, at=None))),
+        gives(recordings_in, _items(ToolCall, lambda c: replace(c, at=None))),
         "replay/test_loaders.py::test_results_have_the_times_of_the_transcript_in_order",
     ),
     guarded(
@@ -123,18 +124,18 @@ TRANSCRIPTS = (
     ),
     guarded(
         "an edit does not tell the lines it replaced",
-        gives(recordings_in, _items(RecordedCall, lambda c: replace(c, replaced=""))),
+        gives(recordings_in, _items(ToolCall, lambda c: replace(c, replaced=""))),
         "replay/test_loaders.py::test_an_edit_tells_the_lines_that_the_agent_had_to_know",
     ),
     guarded(
         "what the agent said in a call is not recorded",
-        gives(recordings_in, _items(RecordedCall, lambda c: replace(c, said=""))),
+        gives(recordings_in, _items(ToolCall, lambda c: replace(c, said=""))),
         "replay/test_replay_command.py::test_every_kind_of_repetition_is_saved",
         "replay/test_other_hosts.py::test_openhands_0_has_actions_and_observations",
     ),
     guarded(
         "a recorded read begins one line late",
-        gives(recordings_in, _items(RecordedCall, _reads_late)),
+        gives(recordings_in, _items(ToolCall, _reads_late)),
         "replay/test_other_hosts.py::test_swe_agents_window_shows_lines_of_the_file_that_it_names",
     ),
     guarded(
