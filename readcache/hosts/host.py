@@ -97,7 +97,7 @@ class Host(NamedTuple):
     in_force: Callable[[Where], str] | None = None  # what `doctor` says; raises ReadcacheError with what is wrong
     # Events of a made-up conversation, the last of which `hook` answers; what they need is written into the directory.
     trial: Callable[[str], Sequence[Mapping[str, Any]]] = lambda _: ()
-    # Files in which an earlier version put something, and this one does not.
+    # Files of all the ways to switch it on: another than today's may have been used before.
     former_files: Callable[[Where], Sequence[str]] = lambda _: ()
     keeps: bool = True  # what it showed stays in the user's store
     todo: Callable[[Where], str] = lambda _: "start it anew"  # what is left to the user once the settings are written

@@ -10,7 +10,7 @@ import pytest
 
 from readcache import HeadTail, Mode, Policy, Session
 from readcache.log.store import Store, open_store
-from readcache.model.events import Account, Delivered, Moment, Pointer
+from readcache.model.events import Account, Delivered, Moment
 from readcache.model.policy import Prices
 from readcache.model.reply import Outcome, Reason
 from readcache.report.gain.plain import gain_json
@@ -236,22 +236,6 @@ def test_a_marker_whose_lines_the_log_does_not_have_is_named(store: Store, kind:
     assert any(line.startswith("NOT PROVEN: session s") for line in gain_table(gain))
 
 
-def test_markers_of_a_version_that_did_not_log_places_are_counted_as_old(store: Store) -> None:
-    """`gain` said NOT PROVEN of each, and ended with status 1."""
-    session = session_in(open_store(None))
-    read_twice(session)
-    shown, marked = (record.event for record in session.events())
-    assert isinstance(marked, Delivered)
-    store.append("s", "main", [shown, dataclasses.replace(marked, pointers=(_without_places(marked),))], NOON)
-    gain = gain_of(store)
-    assert (gain.proof.proven, gain.proof.markers, gain.proof.old, gain.proof.faults) == (0, 0, 1, [])
-    assert any(line.startswith("not checked: 1 markers of an earlier version") for line in gain_table(gain))
-
-
-def _without_places(event: Delivered) -> Pointer:
-    return dataclasses.replace(event.pointers[0], stands=())
-
-
 def test_what_run_does_not_record_is_named_beside_the_total(store: Store) -> None:
     read_twice(session_in(store, host="run"))
     assert "not counted: commands that neither read nor write a file: not recorded by run" in "\n".join(
@@ -336,7 +320,7 @@ def test_json_has_the_counters_of_stats(store: Store) -> None:
     assert list(said["by_host"]) == ['a, "b"']
     counters = said["by_host"]['a, "b"']["counters"]
     assert {name: count for name, count in counters.items() if count} == {k: v for k, v in session.stats().items() if v}
-    assert said["checked"] == {"markers": 1, "proven": 1, "old": 0, "faults": []}
+    assert said["checked"] == {"markers": 1, "proven": 1, "faults": []}
 
 
 def today(store: Store) -> str:

@@ -53,8 +53,6 @@ def _proof(gain: Gain) -> Iterator[str]:
     yield from (f"NOT PROVEN: {fault}" for fault in proof.faults)
     if (more := proof.markers - proof.proven - len(proof.faults)) > 0:
         yield f"NOT PROVEN: {more:,} more"
-    if proof.old:
-        yield f"not checked: {proof.old:,} markers of an earlier version, which did not log where their lines stand"
     if gain.damaged:
         yield f"damaged rows of the store, left aside with what they would have counted: {len(gain.damaged):,}"
         yield from gain.damaged[:MOST_NAMED]

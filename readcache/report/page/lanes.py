@@ -13,7 +13,6 @@ from readcache.model.events import (
     Delivered,
     Event,
     Forgot,
-    Listed,
     Origin,
     Pointer,
     Record,
@@ -128,10 +127,9 @@ class Names:
 def lanes_of(records: Sequence[Record], agent_id: str = "") -> list[Lane]:
     """One for each reader, in the order in which they began, or for `agent_id` alone. The writes of the others are in
     each."""
-    told = [record for record in records if not isinstance(record.event, Listed)]
     names, shared = Names(), dict[str, PageText]()
-    readers = dict.fromkeys(record.agent_id for record in told if agent_id in ("", record.agent_id))
-    return [_LaneMaker(reader, names, shared).make(told) for reader in readers]
+    readers = dict.fromkeys(record.agent_id for record in records if agent_id in ("", record.agent_id))
+    return [_LaneMaker(reader, names, shared).make(records) for reader in readers]
 
 
 class _LaneMaker:
