@@ -536,6 +536,7 @@ def test_a_writer_killed_at_any_moment_leaves_a_prefix_of_its_events(
 
 
 def test_many_processes_judge_one_after_the_other(path: Path, record_property: Callable[[str, object], None]) -> None:
+    """Two servers on one database locked each other out."""
     program = """
         import sys
         from readcache.model.events import Delivered
