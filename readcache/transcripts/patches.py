@@ -6,12 +6,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from readcache.messages.tools import replacements
 from readcache.model.paths import canonical_path
 from readcache.transcripts.records import Written
-from readcache.transcripts.values import dict_in, list_in
 
 _FILE = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+)$", re.MULTILINE)
-_OLD = ("old_string", "old_str", "oldString", "oldText", "old_text")  # the names of an edit's old text
 
 
 def patch_writes(patch: str, directory: str) -> tuple[Written, ...]:
@@ -24,5 +23,4 @@ def replaced_lines(given: Mapping[str, Any], patch: str | None = None) -> str:
     if patch is not None:
         lines = (line for line in patch.splitlines() if not line.startswith("---"))
         return "\n".join(line[1:] for line in lines if line[:1] in (" ", "-"))
-    edits = [given, *map(dict_in, list_in(given.get("edits")))]
-    return "\n".join(edit[name] for edit in edits for name in _OLD if isinstance(edit.get(name), str))
+    return "\n".join(old for old, _ in replacements(given))
