@@ -12,8 +12,7 @@ from contextlib import closing
 from dataclasses import replace
 
 from readcache.cli.coverage import coverage, coverage_lines
-from readcache.cli.html import write_html
-from readcache.cli.terminal import say, say_row, width
+from readcache.cli.output import say, say_row, width, write_html
 from readcache.log.store import Store, open_store
 from readcache.log.store.open import without_password
 from readcache.model.errors import ReadcacheError, StoreError, UsageError
@@ -112,7 +111,7 @@ def _price(given: str | None) -> float | None:
 
 def _print(found: Gain, options: argparse.Namespace, price: float | None) -> None:
     if options.html:
-        from readcache.report.page.gain_page import gain_page
+        from readcache.report.page.savings import gain_page
 
         write_html(options.html, lambda write: [*map(write, gain_page(found, price))])
     elif options.json:

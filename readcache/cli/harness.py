@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from readcache import RestorePlan, Session
-from readcache.cli.terminal import warn
+from readcache.cli.output import warn
 from readcache.log.store.open import without_password
 from readcache.model.errors import ReadcacheError, StoreError, UsageError
 from readcache.model.events import Delivered

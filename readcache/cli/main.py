@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _complain(text: str, status: int) -> int:
-    from readcache.cli.terminal import warn
+    from readcache.cli.output import warn
 
     warn(text)
     return status

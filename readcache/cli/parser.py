@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from readcache import __version__
 from readcache.cli.options import ADVISE, HOST_OPTIONS, IDLE_SECONDS, READER_OPTIONS, RUN_OPTIONS, RUN_USAGE, VARIABLES
-from readcache.cli.terminal import in_columns
+from readcache.cli.output import in_columns
 from readcache.hosts import MODULES
 from readcache.model.errors import UsageError, did_you_mean
 from readcache.model.limits import MOST_COUNT, whole_number

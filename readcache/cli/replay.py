@@ -9,8 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 
-from readcache.cli.html import write_html
-from readcache.cli.terminal import say_row, warn, width
+from readcache.cli.output import say_row, warn, width, write_html
 from readcache.model.errors import ReadcacheError
 from readcache.process.ages import seconds_of
 from readcache.process.settings import Settings
@@ -52,7 +51,7 @@ def replay_command(options: argparse.Namespace, _: Settings) -> int:
     for trouble in found.not_understood:
         warn(trouble)
     if options.html:
-        from readcache.report.page.replay_page import replay_page
+        from readcache.report.page.savings import replay_page
 
         write_html(options.html, lambda write: [*map(write, replay_page(replay_json(found, policies)))])
     elif options.json:

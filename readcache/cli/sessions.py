@@ -56,7 +56,7 @@ def sessions_command(options: argparse.Namespace, settings: Settings) -> int:
 def clear_command(options: argparse.Namespace, settings: Settings) -> int:
     """Delete sessions: by ID, by age, or all after a yes. Return 1 if the answer was no. Raise UsageError if nobody can
     be asked, ReadcacheError for a session that is not there; then nothing is deleted."""
-    from readcache.cli.terminal import is_agreed, say
+    from readcache.cli.output import is_agreed, say
     from readcache.log.retention import holds_something, last_events
 
     named = [*options.sessions, *([options.session] if options.session else [])]

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 
 from readcache import Outcome, Reason, Session
-from readcache.cli.terminal import NO_TERMINAL, one_line, say_row, warn, width
+from readcache.cli.output import NO_TERMINAL, one_line, say_row, warn, width
 from readcache.log.store.open import open_store, without_password
 from readcache.model.cursor import Cursor, NoSuchCall
 from readcache.model.errors import ReadcacheError

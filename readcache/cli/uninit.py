@@ -11,8 +11,8 @@ from functools import partial
 
 from readcache.cli import shims
 from readcache.cli.hosts import make_changes, memory, switched_on, where_here
+from readcache.cli.output import is_agreed, say, warn
 from readcache.cli.serve import end_servers
-from readcache.cli.terminal import is_agreed, say, warn
 from readcache.hosts import find_host
 from readcache.hosts.settings_files.switch import Switch
 from readcache.model.errors import ReadcacheError, UsageError

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import NamedTuple
 
-from readcache.cli.terminal import say
+from readcache.cli.output import say
 from readcache.log.store import open_store
 from readcache.model.errors import ReadcacheError
 from readcache.model.policy import Policy

@@ -23,9 +23,7 @@ from readcache.model.events import (
 )
 from readcache.model.records import event_for
 from readcache.model.text import digest, digest_lines, split_lines
-from readcache.report.page.context import Context, Held
-from readcache.report.page.rereads import FileRow, Files
-from readcache.report.page.sizes import left_out_of, shown_of
+from readcache.report.page.context import Context, FileRow, Files, Held, left_out_of, shown_of
 
 # Characters. A shorter text is repeated where it stands again: naming the other place would take as many.
 SHORTEST_SHARED = 400
