@@ -6,10 +6,10 @@ What names a file, a command or a session may hold control characters: they are 
 from __future__ import annotations
 
 import os
+import re
 import sys
-import tempfile
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import TextIO
 
 from readcache.model.errors import ReadcacheError, UsageError
@@ -18,6 +18,8 @@ NARROWEST = 40  # columns, in which tables and help still fit
 NO_TERMINAL = 1_000_000  # columns of a pipe: a script wants whole lines
 # What others may do with a page: it holds the contents of files, or the names of sessions.
 MODE = 0o600
+_NUMBER = re.compile(r"-?\$?[\d.,]+k?( %)?( \(.*\))?|n/a")
+Cells = Sequence[str | int]
 
 
 def say(line: str) -> None:
@@ -63,6 +65,104 @@ def say_row(line: str, columns: int, indent: int = 2) -> None:
         say(part)
 
 
+def print_parts(parts: Iterable[str | Sequence[Cells]], columns: int) -> None:
+    """Print a report on stdout: lines of words, and tables whose first row is the heading."""
+    for part in parts:
+        if isinstance(part, str):
+            say_row(part, columns)
+        else:
+            print_table(part[1:], columns, heading=part[0])
+
+
+def print_table(rows: Iterable[Cells], columns: int, *, heading: Cells = ()) -> None:
+    """Print a table on stdout: by rich if it is installed and stdout is a terminal, else as lines of text."""
+    cells = [*filter(None, [heading]), *rows]
+    if not (cells and _draw_table(cells, has_heading=bool(heading))):
+        for line, indent in table_lines(cells, columns):
+            say_row(line, columns, indent)
+
+
+def table_lines(rows: Sequence[Cells], columns: int) -> Iterator[tuple[str, int]]:
+    """Yield for each row its line of text, and the column in which the last cell begins. Cells are two blanks apart, or
+    one if the table is too wide for so many columns. A line may be longer nevertheless."""
+    texts, are_numbers = _texts_of(rows)
+    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+    gap = "  " if sum(widths) + 2 * len(widths[1:]) <= columns else " "
+    indent = sum(widths[:-1]) + len(gap) * len(widths[1:])
+    for row in texts:
+        padded = (
+            text.rjust(most) if is_right else text.ljust(most)
+            for text, most, is_right in zip(row, widths, are_numbers, strict=True)
+        )
+        yield gap.join(padded).rstrip(), indent
+
+
+def _texts_of(rows: Sequence[Cells]) -> tuple[list[list[str]], list[bool]]:
+    """The cells as text, and True for each column of numbers, which goes to the right. The first column has names."""
+    texts = [[f"{cell:,}" if isinstance(cell, int) else one_line(cell) for cell in row] for row in rows]
+    columns = zip(*(texts[1:] or texts), strict=True)  # the first row may be a heading
+    are_numbers = [all(text == "" or _NUMBER.fullmatch(text) for text in column) for column in columns]
+    return texts, [False, *are_numbers[1:]]
+
+
+def _draw_table(rows: Sequence[Cells], *, has_heading: bool) -> bool:
+    """Return False if rich is not installed, or stdout is no terminal."""
+    if sys.stdout is None or not sys.stdout.isatty():
+        return False
+    try:
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+    except ImportError:
+        return False
+    texts, are_numbers = _texts_of(rows)
+    table = Table(box=None, pad_edge=False, show_header=has_heading, header_style="bold")
+    for head, is_right in zip(texts[0], are_numbers, strict=True):
+        table.add_column(Text(head), justify="right" if is_right else "left", overflow="fold")
+    for row in texts[has_heading:]:
+        table.add_row(*map(Text, row))
+    Console(width=width()).print(table)
+    return True
+
+
+@contextmanager
+def progress(total: int) -> Iterator[Callable[[int], object]]:
+    """Give a function that takes how many bytes more are done. On a terminal, show on stderr how many of `total` are:
+    as a bar if rich is installed, else in percent."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    try:
+        from rich.console import Console
+        from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
+    except ImportError:
+        with _percent(total) as advance:
+            yield advance
+        return
+    shown = BarColumn(), DownloadColumn(), TimeRemainingColumn()
+    # No thread refreshes it: the caller may fork.
+    with Progress(*shown, console=Console(stderr=True), transient=True, auto_refresh=False) as bar:
+        task = bar.add_task("", total=total)
+
+        def advance(more: int) -> None:
+            bar.update(task, advance=more, refresh=True)
+
+        yield advance
+
+
+@contextmanager
+def _percent(total: int) -> Iterator[Callable[[int], object]]:
+    done = 0
+
+    def advance(more: int) -> None:
+        nonlocal done
+        done += more
+        print(f"\r{100 * done // max(total, 1):3} %", end="", file=sys.stderr, flush=True)
+
+    yield advance
+    print("\r     \r", end="", file=sys.stderr, flush=True)
+
+
 def in_columns(rows: Iterable[tuple[str, str]], *, indent: int = 0) -> str:
     """Rows of a word and its meaning, as wide as the terminal, less an indent that is added later."""
     import textwrap
@@ -87,6 +187,8 @@ def write_html(output: str, make: Callable[[Callable[[str], object]], object], n
         sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]  # the page says that it is
         make(sys.stdout.write)
         return
+    import tempfile
+
     target = os.path.realpath(output)
     if os.path.lexists(target) and not os.path.isfile(target):
         raise UsageError(f"{output} is not a file that can be written: give another one, or - for stdout")
