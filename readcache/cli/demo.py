@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from readcache import Outcome, Session
-from readcache.cli.terminal import say
+from readcache.cli.output import say
 from readcache.model.errors import ReadcacheError
 from readcache.model.text import split_lines
 from readcache.process.settings import Settings

@@ -19,8 +19,8 @@ from contextlib import closing
 from readcache import __version__
 from readcache.cli.coverage import check_coverage
 from readcache.cli.kept import what_is_kept
+from readcache.cli.output import say
 from readcache.cli.standing import PAUSED
-from readcache.cli.terminal import say
 from readcache.model.errors import ReadcacheError
 from readcache.model.limits import LARGEST_OUTPUT
 from readcache.model.policy import Policy

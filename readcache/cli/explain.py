@@ -7,8 +7,8 @@ import os
 from collections.abc import Sequence
 
 from readcache import Outcome
+from readcache.cli.output import say
 from readcache.cli.show import call_of, clock, open_recorded, row, short
-from readcache.cli.terminal import say
 from readcache.model.events import Delivered, Event, Failed, Origin, Record, Wrote
 from readcache.model.key_view import KeyView
 from readcache.model.paths import canonical_path

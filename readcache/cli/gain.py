@@ -12,8 +12,7 @@ from contextlib import closing
 from dataclasses import replace
 
 from readcache.cli.coverage import coverage, coverage_lines
-from readcache.cli.html import write_html
-from readcache.cli.terminal import say, say_row, width
+from readcache.cli.output import print_parts, say, width, write_html
 from readcache.log.store import Store, open_store
 from readcache.log.store.open import without_password
 from readcache.model.errors import ReadcacheError, StoreError, UsageError
@@ -112,15 +111,14 @@ def _price(given: str | None) -> float | None:
 
 def _print(found: Gain, options: argparse.Namespace, price: float | None) -> None:
     if options.html:
-        from readcache.report.page.gain_page import gain_page
+        from readcache.report.page.savings import gain_page
 
         write_html(options.html, lambda write: [*map(write, gain_page(found, price))])
     elif options.json:
         print(json.dumps(gain_json(found, price), indent=2))
     else:
         columns, block = width(WIDTH), FULL_BLOCK if _can_print(FULL_BLOCK) else ASCII_BLOCK
-        for line in gain_table(found, price=price, block=block, width=columns):
-            say_row(line, columns)
+        print_parts(gain_table(found, price=price, block=block, width=columns), columns)
 
 
 def _can_print(text: str) -> bool:

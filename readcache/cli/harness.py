@@ -1,6 +1,7 @@
-"""The commands for a harness in another language: `restore`, `compacted`, `wrote`, `settle`, `rewind`, `sync`,
-`prune`, `compact`. They remove something from view, so they must not get lost: they wait for a locked store, and fail
-if they could not record.
+"""The commands for a harness in another language: `restore`, `compacted`, `wrote`, `prune`, `compact`.
+
+They remove something from view, so they must not get lost: they wait for a locked store, and fail if they could not
+record.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from readcache import RestorePlan, Session
-from readcache.cli.terminal import warn
+from readcache.cli.output import warn
 from readcache.log.store.open import without_password
-from readcache.model.errors import ReadcacheError, StoreError, UsageError, did_you_mean
+from readcache.model.errors import ReadcacheError, StoreError, UsageError
 from readcache.model.events import Delivered
 from readcache.model.policy import Budget
 from readcache.process.held import chosen_policy
@@ -63,35 +64,6 @@ def wrote_command(options: argparse.Namespace, settings: Settings) -> int:
     content = None if options.content_file is None else _read_text(options.content_file)
     with _open(settings) as session:
         session.wrote(options.path, content=content)
-    return 0
-
-
-def settle_command(options: argparse.Namespace, settings: Settings) -> int:
-    """Records what the harness finally showed of a call."""
-    text = _read_text(options.text_file)
-    with _open(settings, is_recorded=True) as session:
-        session.settle(options.call_id, text)
-    return 0
-
-
-def rewind_command(options: argparse.Namespace, settings: Settings) -> int:
-    """Records that everything after a call is gone. UsageError for an unknown one: nothing is recorded then."""
-    with _open(settings, is_recorded=True) as session:
-        if options.call_id not in (known := _calls(session)):
-            raise UsageError(
-                f"unknown call {options.call_id!r}{did_you_mean(options.call_id, known)}: nothing was recorded; name a "
-                "call of `readcache log`, or run `readcache compacted` if everything is gone"
-            )
-        session.rewind(options.call_id)
-    return 0
-
-
-def sync_command(_: argparse.Namespace, settings: Settings) -> int:
-    """Print, by call id, the new result for each reply whose marker lost its source."""
-    messages = _read_messages("-")
-    with _open(settings) as session:
-        rewrites = session.sync(messages)
-    print(json.dumps(rewrites))
     return 0
 
 

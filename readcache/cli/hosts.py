@@ -12,7 +12,7 @@ from functools import partial
 from readcache.cli.client import find_client
 from readcache.cli.kept import what_is_kept
 from readcache.cli.options import HOST_OPTIONS
-from readcache.cli.terminal import say, warn
+from readcache.cli.output import say, warn
 from readcache.hosts import MODULES, find_host
 from readcache.hosts.hooks import python_program
 from readcache.hosts.host import Host, Where

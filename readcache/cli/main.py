@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     import argparse
 
 BUG_STATUS = 3
-_TOLD = ("compact", "compacted", "prune", "restore", "rewind", "settle", "sync", "wrote")
+_TOLD = ("compact", "compacted", "prune", "restore", "wrote")
 # `log` is `log_command` in the module show; a command that is not named here has a module of its own name.
 _MODULES = dict.fromkeys(_TOLD, "harness") | {
     "clear": "sessions", "init": "hosts", "log": "show", "off": "standing", "on": "standing", "stats": "show"
 }  # fmt: skip
 # They say what is wrong with a store themselves, or open none.
 _DO_WITHOUT_STORE = (
-    "clear", "completion", "demo", "doctor", "init", "mcp", "off", "on", "replay", "sessions", "shims", "uninit",
+    "clear", "demo", "doctor", "init", "mcp", "off", "on", "replay", "sessions", "shims", "uninit",
     "verify",
 )  # fmt: skip
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # what a write to a file or a device may end with
@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _complain(text: str, status: int) -> int:
-    from readcache.cli.terminal import warn
+    from readcache.cli.output import warn
 
     warn(text)
     return status

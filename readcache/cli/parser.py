@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from readcache import __version__
 from readcache.cli.options import ADVISE, HOST_OPTIONS, IDLE_SECONDS, READER_OPTIONS, RUN_OPTIONS, RUN_USAGE, VARIABLES
-from readcache.cli.terminal import in_columns
+from readcache.cli.output import in_columns
 from readcache.hosts import MODULES
 from readcache.model.errors import UsageError, did_you_mean
 from readcache.model.limits import MOST_COUNT, whole_number
@@ -23,10 +23,14 @@ _HTML = "--html FILE", "the same as a page; - is stdout"
 _SINCE = "--since WHEN", "a date (2026-11-01) or an age (36h, 7d, 2w)"
 _AT = "--at CALL", "show the state right after this call; `log` lists the ids"
 _POLICY = "--policy NAME", "for a transcript: default, delta or max"
-_HOST, _CALL = ("host HOST", ", ".join(MODULES)), ("call_id CALL_ID", "the call, as `readcache log` names it")
+_HOST = "host HOST", ", ".join(MODULES)
 _MESSAGES = "file FILE", "the message list, as JSON; - for stdin"
-SHELLS = ("bash", "zsh", "fish")
 _SEVERAL: dict[str, Any] = {"nargs": "*", "action": "extend", "default": []}
+# Commands of the first builds -> what to use instead. To be removed in 0.2.0.
+_REMOVED = {
+    **{name: f"call `{name}` of `readcache serve`" for name in ("settle", "rewind", "sync")},
+    "completion": "use `readcache help`",
+}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -42,6 +46,8 @@ def parse_words(argv: Sequence[str]) -> argparse.Namespace:
     name = argv[0]
     if name.startswith("-") and name not in parser._option_string_actions:
         parser.error(f"{name} stands before the command: give the command first")
+    if name in _REMOVED:
+        parser.error(f"{name} was removed: {_REMOVED[name]}")
     if not name.startswith("-") and name not in commands:
         parser.error(f"unknown command {name!r}{did_you_mean(name, commands)}")
     options, unknown = parser.parse_known_args(argv)
@@ -115,8 +121,6 @@ def _add_beginnings(alone: Any, add: Any) -> None:
     _value(doctor, "--shims DIR", "check these shims too")
     _value(doctor, "--host HOST", "check this host alone; fail unless it is on here", action="append", default=[])
     _flag(doctor, "--fire", "run each host with a scripted model, to prove that the model's copy changes")
-    completion = alone("completion", "print what completes commands in your shell", "bash >>~/.bashrc")
-    _value(completion, "shell SHELL", ", ".join(SHELLS), choices=SHELLS)
 
 
 def _add_looks(alone: Any, add: Any) -> None:
@@ -232,12 +236,6 @@ def _add_tellings(_: Any, add: Any) -> None:
     wrote = add("wrote", "the agent's own write or edit tool wrote a file", "app.py")
     _value(wrote, "path PATH", "the file")
     _value(wrote, "--content-file FILE", "the whole file as the agent wrote it; - for stdin")
-    settle = add("settle", "the harness cut or redacted a result: what it finally showed", "call_7 <shown.txt")
-    _value(settle, *_CALL)
-    _value(settle, "--text-file FILE", "that text (stdin)", default="-")
-    rewind = add("rewind", "everything after a call is gone from the conversation", "call_5")
-    _value(rewind, *_CALL)
-    add("sync", "take the message list on stdin as the truth: print what to rewrite", "<messages.json")
 
 
 _GROUPS = {

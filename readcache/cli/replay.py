@@ -5,12 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 import time
 from collections.abc import Iterator
 
-from readcache.cli.html import write_html
-from readcache.cli.terminal import say_row, warn, width
+from readcache.cli.output import print_parts, progress, warn, width, write_html
 from readcache.model.errors import ReadcacheError
 from readcache.process.ages import seconds_of
 from readcache.process.settings import Settings
@@ -19,8 +17,6 @@ from readcache.process.settings import Settings
 def replay_command(options: argparse.Namespace, _: Settings) -> int:
     """Print the table or one JSON object, or write a page. Return 1 if an omission was wrong, a named file was not
     understood, or no conversation was found."""
-    from tqdm import tqdm
-
     from readcache.model.policy import PRESETS, Policy
     from readcache.replay.as_json import replay_json
     from readcache.replay.conversations import DEFAULT_WAYS, LONG, parse_way
@@ -45,21 +41,18 @@ def replay_command(options: argparse.Namespace, _: Settings) -> int:
     if not paths:
         raise ReadcacheError("no host keeps transcripts there: give files, or directories that contain some")
     files = list(find_files(paths))
-    # None: only on a terminal
-    size = sum(file.size for file in files)
-    with tqdm(total=size, unit="B", unit_scale=True, disable=None, leave=False, file=sys.stderr) as bar:
-        found = replay_files(files, policies, choices, since, bar.update)
+    with progress(sum(file.size for file in files)) as advance:
+        found = replay_files(files, policies, choices, since, advance)
     for trouble in found.not_understood:
         warn(trouble)
     if options.html:
-        from readcache.report.page.replay_page import replay_page
+        from readcache.report.page.savings import replay_page
 
         write_html(options.html, lambda write: [*map(write, replay_page(replay_json(found, policies)))])
     elif options.json:
         print(json.dumps(replay_json(found, policies), indent=2))
     else:
-        for line in table(found, policies):
-            say_row(line, width(WIDTH))
+        print_parts(table(found, policies), width(WIDTH))
     total = found.total()
     if not total.counts["sessions"]:
         warn(f"no conversation{f' since {options.since}' if since else ''} in {', '.join(paths)}: nothing was replayed")

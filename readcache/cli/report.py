@@ -7,9 +7,8 @@ import os
 import sys
 from urllib.parse import quote
 
-from readcache.cli.html import write_html
+from readcache.cli.output import warn, write_html
 from readcache.cli.show import open_recorded
-from readcache.cli.terminal import warn
 from readcache.model.errors import ReadcacheError, UsageError
 from readcache.model.events import Record
 from readcache.model.policy import Policy

@@ -49,7 +49,7 @@ def run(command: str, settings: Settings, call_id: str | None = None) -> int:
 
 def _tell_once(settings: Settings) -> None:
     """Once for each user: stderr is the command's, and an agent may be reading it. `doctor` says it always."""
-    from readcache.cli.terminal import warn
+    from readcache.cli.output import warn
 
     with contextlib.suppress(OSError, ReadcacheError):  # it was said, or that could not be remembered
         if not settings.session:

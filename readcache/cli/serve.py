@@ -17,9 +17,9 @@ from typing import Any
 
 from readcache import Sessions, __version__
 from readcache.cli.options import IDLE_SECONDS
+from readcache.cli.output import say, warn
 from readcache.cli.served_hooks import ServedHooks
 from readcache.cli.shim_files import bring_up_to_date
-from readcache.cli.terminal import say, warn
 from readcache.model.errors import ReadcacheError, UsageError
 from readcache.model.policy import Mode
 from readcache.process import failures

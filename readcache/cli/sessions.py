@@ -26,7 +26,8 @@ _CHOOSE = "give the IDs of sessions, --older-than WHEN, or --all --yes"
 
 def sessions_command(options: argparse.Namespace, settings: Settings) -> int:
     """Prints a line for each session, the newest last."""
-    from readcache.cli.show import clock, print_table
+    from readcache.cli.output import NO_TERMINAL, print_table, width
+    from readcache.cli.show import clock
     from readcache.log.retention import holds_something, last_events
 
     with _opened(settings) as store:
@@ -45,10 +46,9 @@ def sessions_command(options: argparse.Namespace, settings: Settings) -> int:
         print(json.dumps({"store": store.path, "bytes": size, "sessions": rows}))
         return 0
     print_table(
-        [
-            ("last event", "readers", "events", "session"),
-            *((clock(row["last"]), row["readers"], row["events"], row["session"]) for row in rows),
-        ]
+        [(clock(row["last"]), row["readers"], row["events"], row["session"]) for row in rows],
+        width(NO_TERMINAL),
+        heading=("last event", "readers", "events", "session"),
     )
     return 0
 
@@ -56,7 +56,7 @@ def sessions_command(options: argparse.Namespace, settings: Settings) -> int:
 def clear_command(options: argparse.Namespace, settings: Settings) -> int:
     """Delete sessions: by ID, by age, or all after a yes. Return 1 if the answer was no. Raise UsageError if nobody can
     be asked, ReadcacheError for a session that is not there; then nothing is deleted."""
-    from readcache.cli.terminal import is_agreed, say
+    from readcache.cli.output import is_agreed, say
     from readcache.log.retention import holds_something, last_events
 
     named = [*options.sessions, *([options.session] if options.session else [])]

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from readcache.cli import shim_files
 from readcache.cli.client import find_client
-from readcache.cli.terminal import say, warn
+from readcache.cli.output import say, warn
 from readcache.model.errors import ReadcacheError, UsageError
 from readcache.model.policy import Policy
 from readcache.process.settings import Settings, session_variable

@@ -6,11 +6,11 @@ import argparse
 import json
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
 from readcache import Outcome, Reason, Session
-from readcache.cli.terminal import NO_TERMINAL, one_line, say_row, warn, width
+from readcache.cli.output import NO_TERMINAL, one_line, print_table, warn, width
 from readcache.log.store.open import open_store, without_password
 from readcache.model.cursor import Cursor, NoSuchCall
 from readcache.model.errors import ReadcacheError
@@ -87,7 +87,7 @@ def _newest(spec: str) -> str:
 def log_command(options: argparse.Namespace, settings: Settings) -> int:
     """Every context's events, oldest first."""
     with open_recorded(settings, options.at) as (_, cursor):
-        print_table(map(row, cursor.past))
+        print_table(map(row, cursor.past), width(NO_TERMINAL))
     return 0
 
 
@@ -101,26 +101,14 @@ def stats_command(options: argparse.Namespace, settings: Settings) -> int:
     why = {reason.value: reason.why for reason in Reason}
     reasons = sorted((name for name in counts if name not in _COUNTERS), key=lambda name: (-counts[name], name))
     rows = [(name, counts[name], _COUNTERS[name]) for name in _COUNTERS]
-    print_table([*rows, *((name, counts[name], why.get(name, "")) for name in reasons)])
+    rows += [(name, counts[name], why.get(name, "")) for name in reasons]
+    print_table(rows, width(NO_TERMINAL))
     return 0
 
 
 def row(record: Record) -> tuple[str, ...]:
     """One event: when, whose, of which call, what happened, how much or to what, by what."""
     return (clock(record.at), record.agent_id, call_of(record.event), *_told(record.event))
-
-
-def print_table(rows: Iterable[tuple[object, ...]]) -> None:
-    """Columns apart by two blanks, numbers to the right."""
-    rows = list(rows)
-    cells = [[f"{cell:,}" if isinstance(cell, int) else one_line(str(cell)) for cell in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    for row, texts in zip(rows, cells, strict=True):
-        padded = [
-            text.rjust(most) if isinstance(cell, int) else text.ljust(most)
-            for cell, text, most in zip(row, texts, widths, strict=True)
-        ]
-        say_row("  ".join(padded).rstrip(), width(NO_TERMINAL), sum(widths[:-1]) + 2 * len(widths[:-1]))
 
 
 def short(label: str) -> str:

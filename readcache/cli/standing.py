@@ -7,7 +7,7 @@ import contextlib
 import os
 
 from readcache import __version__
-from readcache.cli.terminal import say
+from readcache.cli.output import say
 from readcache.model.errors import ReadcacheError
 from readcache.process.settings import Settings
 from readcache.process.state import is_off, off_file

@@ -11,10 +11,10 @@ from functools import partial
 
 from readcache.cli import shims
 from readcache.cli.hosts import make_changes, memory, switched_on, where_here
+from readcache.cli.output import is_agreed, say, warn
 from readcache.cli.serve import end_servers
-from readcache.cli.terminal import is_agreed, say, warn
 from readcache.hosts import find_host
-from readcache.hosts.settings_files.switch import Switch, remembered_places
+from readcache.hosts.settings_files.switch import Switch
 from readcache.model.errors import ReadcacheError, UsageError
 from readcache.process.settings import Settings
 from readcache.process.state import is_unnamed, state_directory
@@ -50,8 +50,6 @@ def _remove_all(settings: Settings, *, is_dry: bool, is_sure: bool) -> int:
     things = list(_things())
     for what, _ in things:
         say(what)
-    for name in dict.fromkeys(name for name, root, _ in remembered_places(memory()) if not root):
-        say(f"an earlier version may have switched {name} on in another project: run `readcache uninit {name}` there")
     if not is_unnamed(settings.store):
         say(f"{settings.store} is yours, and stays")
     if is_dry or not things:

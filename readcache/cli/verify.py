@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import NamedTuple
 
-from readcache.cli.terminal import say
+from readcache.cli.output import say
 from readcache.log.store import open_store
 from readcache.model.errors import ReadcacheError
 from readcache.model.policy import Policy
@@ -70,8 +70,7 @@ def _of_store(spec: str, session: str, agent: str | None) -> Iterator[_Verdict]:
             for event in events_for(records, reader):
                 check.take(event)
             unread = sum(1 for _ in unreadable_events(records))
-            untold = f"{check.old} markers of an earlier version, which did not log their places" if check.old else ""
-            untold = f"{unread} events in the store cannot be read" if unread else untold
+            untold = f"{unread} events in the store cannot be read" if unread else ""
             yield _Verdict(f"session {name}, {reader}", check.proven, check.faults, untold)
 
 

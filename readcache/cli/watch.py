@@ -7,8 +7,8 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from readcache.cli.output import one_line
 from readcache.cli.show import open_recorded, recorded, row
-from readcache.cli.terminal import one_line
 from readcache.model.cursor import Cursor
 from readcache.model.errors import ReadcacheError
 from readcache.model.policy import CHARS_PER_TOKEN

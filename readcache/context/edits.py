@@ -8,15 +8,13 @@ from difflib import unified_diff
 from readcache.context.links import Links
 from readcache.context.tool_calls import ListedCall, failed_and_wrote_nothing, tool_calls
 from readcache.messages.messages import Message
-from readcache.messages.tools import first_text
+from readcache.messages.tools import replacements
 from readcache.model.events import Record, Wrote
 
 EDITS = "EDITS, the newest last (- is what stood there, + what came there):"
 MOST_LINES = 60  # of all edits, the newest
 MOST_LINES_OF_EDIT = 6
 MOST_CHARS_OF_LINE = 120
-_OLD = ("old_string", "old_str", "oldString")
-_NEW = ("new_string", "new_str", "newString")
 
 
 def edits(old: Sequence[Message], records: Iterable[Record], root: str, earlier: Sequence[str]) -> list[str]:
@@ -33,12 +31,12 @@ def edits(old: Sequence[Message], records: Iterable[Record], root: str, earlier:
 
 def _edit(call: ListedCall, wrote: Mapping[str, Wrote]) -> Iterator[str]:
     """The lines of one edit: its file, and what changed; or the command that changed it."""
-    use, given = call.use, call.call.arguments or {}
-    before, after = first_text(given, _OLD), first_text(given, _NEW)
-    if use.kind == "write" and before is not None and after is not None:
+    use, changes = call.use, list(replacements(call.call.arguments or {}))
+    if use.kind == "write" and changes:
         yield f"{use.path}:"
-        diff = unified_diff(before.splitlines(), after.splitlines(), n=0, lineterm="")
-        yield from (line for line in list(diff)[2:] if not line.startswith("@@"))
+        for before, after in changes:
+            diff = unified_diff(before.splitlines(), after.splitlines(), n=0, lineterm="")
+            yield from (line for line in list(diff)[2:] if not line.startswith("@@"))
     elif use.kind == "write" and use.patch:
         yield from (line for line in use.patch.splitlines() if line.startswith(("+", "-", "*** ")))
     elif use.command is not None and call.call.call_id in wrote:

@@ -98,7 +98,7 @@ class Host(NamedTuple):
     in_force: Callable[[Where], str] | None = None
     # Events of a made-up conversation, the last of which `hook` answers; what they need is written into the directory.
     trial: Callable[[str], Sequence[Mapping[str, Any]]] = lambda _: ()
-    # Files in which an earlier version put something, and this one does not.
+    # Files of all the ways to switch it on: another than today's may have been used before.
     former_files: Callable[[Where], Sequence[str]] = lambda _: ()
     keeps: bool = True  # what it showed stays in the user's store
     # What is left to the user once the settings are written.

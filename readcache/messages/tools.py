@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 # The names under which known harnesses take these (Claude Code, Cline, opencode, OpenHands, SWE-agent, Cursor, the
@@ -18,6 +18,8 @@ PATHS = ("file_path", "filePath", "path", "filename", "file", "filepath", "targe
 DIRECTORIES = ("cwd", "workdir", "working_dir", "working_directory", "directory")
 _SHELLS = ("bash", "sh", "zsh")
 _CONTENTS = ("content", "file_text", "contents")
+_OLD_TEXTS = ("old_string", "old_str", "oldString", "oldText", "old_text")  # of an edit
+_NEW_TEXTS = ("new_string", "new_str", "newString", "newText", "new_text")
 _PATCH_TEXTS = ("patchText", "patch_text", "patch", "input", "diff")
 _SPANS = (("start", "end"), ("start_line", "end_line"), ("first_line", "last_line"), ("line_start", "line_end"))
 _SAYS_NOTHING = frozenset((*PATHS, "view_range", "encoding", "description", "explanation", "reason"))
@@ -100,6 +102,17 @@ def lines_read(arguments: Mapping[str, Any], output: str) -> LinesRead | None:
 def first_text(arguments: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
     """The first of these arguments that is given as a text."""
     return next((arguments[name] for name in names if isinstance(arguments.get(name), str)), None)
+
+
+def replacements(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield (old text, new text) for each change of an edit tool's call; "" if a change names no new text.
+
+    A tool that makes several changes in one call has them in a list `edits`."""
+    several = arguments.get("edits")
+    for change in [arguments, *(several if isinstance(several, list) else ())]:
+        old = first_text(change, _OLD_TEXTS) if isinstance(change, Mapping) else None
+        if old is not None:
+            yield old, first_text(change, _NEW_TEXTS) or ""
 
 
 def _command(arguments: Mapping[str, Any]) -> str | None:

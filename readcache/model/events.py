@@ -10,9 +10,7 @@ text; line numbers of files are 1-based.
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from readcache.model.reply import Outcome, Reason
 
@@ -197,16 +195,7 @@ class Missed:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """Of an earlier version, which kept a compactor's list in the store: `message` stands at its index `at`; None: it
-    ends before that. No view knows of these."""
-
-    at: int
-    message: Mapping[str, Any] | None = None
-
-
-Event = Delivered | Wrote | Settled | Compacted | Forgot | Rewound | Closed | Failed | Missed | Listed
+Event = Delivered | Wrote | Settled | Compacted | Forgot | Rewound | Closed | Failed | Missed
 
 
 @dataclass(frozen=True, slots=True)

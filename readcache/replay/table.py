@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from readcache.replay.bills import CHARS_PER_TOKEN
 from readcache.replay.rereads import WATCHED
@@ -11,29 +11,24 @@ from readcache.replay.tally import PolicyTally, Sum, Tally, ranked
 from readcache.replay.verdict import dollars, many, share, verdict
 
 WIDTH = 100  # columns, if stdout is not a terminal
-LABEL, CELL = 41, 13  # columns of a row's name, and of each policy
 MOST_TOOLS = 8
-WAY = 18  # columns of the name of a way to keep a conversation
+NAME = 18  # characters of the name of a tool, or of a way to keep a conversation
 
-Row = Callable[[PolicyTally], str]
+Table = list[tuple[str | int, ...]]
 
 
-def table(found: Sum, policies: Sequence[str]) -> list[str]:
-    """The lines."""
+def table(found: Sum, policies: Sequence[str]) -> list[str | Table]:
+    """The report: lines, and tables whose first row is the heading."""
     total = found.total()
-    lines = [part for sentence in verdict(total, policies) for part in sentence.split("\n")]
-    lines += ["", *_head(total), ""]
+    parts: list[str | Table] = [part for sentence in verdict(total, policies) for part in sentence.split("\n")]
+    parts += ["", *_head(total), ""]
     if total.counts["calls"]:
         arms = [total.policies[name] for name in policies]
-        lines += [_row("", policies), *_savings(total, arms)]
-        lines += ["", *_ways(total.ways, total.together)] if total.ways else []
-        lines += ["", *_tools(total, arms, policies), "", *_after_compactions(total)]
-        lines += [line for name in policies for line in _faults(name, total.policies[name])]
-    return [*lines, *_left_aside(found)]
-
-
-def _row(label: str, cells: Iterable[str]) -> str:
-    return f"{label:{LABEL}}" + "".join(f"{cell:>{CELL}}" for cell in cells)
+        parts.append([("", *policies), *_savings(total, arms)])
+        parts += ["", *_ways(total.ways, total.together)] if total.ways else []
+        parts += ["", *_tools(total, arms, policies), "", *_after_compactions(total)]
+        parts += [line for name in policies for line in _faults(name, total.policies[name])]
+    return [*parts, *_left_aside(found)]
 
 
 def _head(total: Tally) -> Iterator[str]:
@@ -67,9 +62,9 @@ def _usage(total: Tally) -> Iterator[str]:
         yield f"  no prices for {names} ({aside}): give them in --prices FILE"
 
 
-def _savings(total: Tally, arms: Sequence[PolicyTally]) -> Iterator[str]:
+def _savings(total: Tally, arms: Sequence[PolicyTally]) -> Table:
     counts = total.counts
-    rows: list[tuple[str, Row]] = [
+    rows: list[tuple[str, Callable[[PolicyTally], str]]] = [
         ("saved, characters net of markers", lambda arm: f"{arm.counts['saved']:,}"),
         ("  of the results that were cut", lambda arm: share(arm.counts["saved"], arm.counts["cut"])),
         ("  of all tool output", lambda arm: share(arm.counts["saved"], counts["out"])),
@@ -83,8 +78,7 @@ def _savings(total: Tally, arms: Sequence[PolicyTally]) -> Iterator[str]:
         ("bounces: asked for again at once", _bounces),
         ("wrong omissions, each one checked", lambda arm: f"{arm.counts['wrong']:,}"),
     ]
-    for label, cell in rows:
-        yield _row(label, map(cell, arms))
+    return [(label, *map(cell, arms)) for label, cell in rows]
 
 
 def _priced(arm: PolicyTally) -> str:
@@ -105,16 +99,19 @@ def _bounces(arm: PolicyTally) -> str:
     return f"{arm.counts['bounces']:,} ({share(arm.counts['bounces'], arm.counts['omissions'])})"
 
 
-def _ways(ways: Mapping[str, Counter[str]], together: Mapping[str, Mapping[str, Counter[str]]]) -> Iterator[str]:
+def _ways(
+    ways: Mapping[str, Counter[str]], together: Mapping[str, Mapping[str, Counter[str]]]
+) -> Iterator[str | Table]:
     """Beside a conversation from which nothing leaves; each way alone, then with each policy."""
     none, recorded = ways["none"], ways["recorded"]
     yield f"{many(none['sessions'], 'conversation')} kept in other ways"
-    yield " " * WAY + "".join(_way_cells(none, none))
+    rows: Table = [("", *_way_cells(none, none))]
     for spec, alone in ways.items():
         pairs = {f"  + {name}": one for name, one in together[spec].items()}
-        for label, one in {spec: alone, **pairs}.items():
-            cells = _way_cells(one, none).items()
-            yield f"{_fitted(label, WAY):{WAY}}" + "".join(f"{cell:>{len(head)}}" for head, cell in cells)
+        rows += [
+            (_fitted(label, NAME), *_way_cells(one, none).values()) for label, one in {spec: alone, **pairs}.items()
+        ]
+    yield rows
     yield "  the agent is taken to do as it did; each missed need costs one turn, and the lines come back"
     if recorded["expiries"]:
         part = share(recorded["bill_expired"], recorded["bill"])
@@ -122,27 +119,27 @@ def _ways(ways: Mapping[str, Counter[str]], together: Mapping[str, Mapping[str, 
 
 
 def _way_cells(one: Counter[str], none: Counter[str]) -> dict[str, str]:
-    """By their headings, which are as wide."""
+    """Return the cells of a row by their headings."""
     return {
-        "    bill": share(one["bill"], none["bill"]),
-        "      money": dollars(one["money"]) if one["money"] else "n/a",
-        " carried": share(one["carried"], none["carried"]),
-        "   turns": f"{one['turns']:,}",
-        "  cuts": f"{one['shortened']:,}",
-        " rewritten": f"{one['rewritten'] / 1000:,.0f}k",
-        "  needs missed": f"{one['missed']:,} ({share(one['missed'], one['needs'])})",
-        " re-reads": f"{one['rereads_missed']:,}",
-        "   names": share(one["names_missed"], one["names"]),
+        "bill": share(one["bill"], none["bill"]),
+        "money": dollars(one["money"]) if one["money"] else "n/a",
+        "carried": share(one["carried"], none["carried"]),
+        "turns": f"{one['turns']:,}",
+        "cuts": f"{one['shortened']:,}",
+        "rewritten": f"{one['rewritten'] / 1000:,.0f}k",
+        "needs missed": f"{one['missed']:,} ({share(one['missed'], one['needs'])})",
+        "re-reads": f"{one['rereads_missed']:,}",
+        "names": share(one["names_missed"], one["names"]),
     }
 
 
-def _tools(total: Tally, arms: Sequence[PolicyTally], policies: Sequence[str]) -> Iterator[str]:
-    yield _row(f"{'saved, by tool':20}{'calls':>8}{'output':>13}", policies)
+def _tools(total: Tally, arms: Sequence[PolicyTally], policies: Sequence[str]) -> Iterator[str | Table]:
+    rows: Table = [("saved, by tool", "calls", "output", *policies)]
     for tool, out in ranked(total.out_by_tool)[:MOST_TOOLS]:
-        label = f"  {_fitted(tool, 17):18}{total.calls_by_tool[tool]:>8,}{out:>13,}"
-        yield _row(label, [f"{arm.by_tool[tool]:,}" for arm in arms])
-    rest = len(total.out_by_tool) - MOST_TOOLS
-    if rest > 0:
+        label = f"  {_fitted(tool, NAME)}"
+        rows.append((label, total.calls_by_tool[tool], out, *(arm.by_tool[tool] for arm in arms)))
+    yield rows
+    if (rest := len(total.out_by_tool) - MOST_TOOLS) > 0:
         yield f"  and {rest} more tools" if rest > 1 else "  and one more tool"
 
 

@@ -40,7 +40,6 @@ class LogCheck:
     def __init__(self) -> None:
         self.markers = 0
         self.proven = 0
-        self.old = 0  # beside these: markers of a version that did not log where their lines stand
         self.faults: list[str] = []  # of the first few that are not proven, what is wrong
         self._where, self._reader = "", ""
         self._world = World()
@@ -109,9 +108,6 @@ class LogCheck:
         """The event's markers, as the specification has them. A fault of the log itself is counted here."""
         for pointer in event.pointers:
             if not pointer.sources:  # it says that the lines are gone
-                continue
-            if not pointer.stands:
-                self.old += is_told
                 continue
             marker, fault = self._marker(pointer)
             if marker is not None:

@@ -8,15 +8,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from readcache.messages.tools import DIRECTORIES, ToolUse, first_text, lines_read, tool_use
+from readcache.messages.tools import DIRECTORIES, ToolUse, first_text, lines_read, replacements, tool_use
 from readcache.model.frame import Frame
 from readcache.model.paths import canonical_path
 from readcache.model.tool_call import AskedCommand, AskedRead, ToolCall, Written
-from readcache.transcripts.values import dict_in, list_in, said_in
+from readcache.transcripts.values import said_in
 
 _NOTICE = re.compile(r"\n\n\[(?:Showing lines|\d+ more lines|Truncated)[^\n]*\]\n?\Z")
 _FILE = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+)$", re.MULTILINE)
-_OLD = ("old_string", "old_str", "oldString", "oldText", "old_text")  # the names of an edit's old text
 
 
 def understood(call: ToolCall) -> ToolCall:
@@ -64,5 +63,4 @@ def replaced_lines(given: Mapping[str, Any], patch: str | None = None) -> str:
     if patch is not None:
         lines = (line for line in patch.splitlines() if not line.startswith("---"))
         return "\n".join(line[1:] for line in lines if line[:1] in (" ", "-"))
-    edits = [given, *map(dict_in, list_in(given.get("edits")))]
-    return "\n".join(edit[name] for edit in edits for name in _OLD if isinstance(edit.get(name), str))
+    return "\n".join(old for old, _ in replacements(given))

@@ -132,7 +132,7 @@ def test_control_characters_in_names_are_shown_and_not_sent(
         ["log", "--session", name + "x"], ["compacted", "--session", name + "x"], ["compacted", "--keep", name + "x"],
         ["run", f"--{name}"], ["run", "--clip", name, "true"], ["run", "--store", "x://" + name, "true"],
         ["log", "--store", name + ".db"], [name], ["shims", "install", name + ".d"], ["shims", "env", name],
-        ["shims", "uninstall", name + ".d"], ["settle", "x", "--text-file", name + ".txt"],
+        ["shims", "uninstall", name + ".d"], ["wrote", "x", "--content-file", name + ".txt"],
     ):  # fmt: skip
         main(arguments)
         out, err = capfd.readouterr()

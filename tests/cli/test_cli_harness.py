@@ -1,4 +1,4 @@
-"""`wrote`, `settle`, `rewind`, `sync`: what a harness in another language tells, by a process for each word."""
+"""`wrote`, `compacted`, `prune`, `compact`: what a harness in another language tells, by a process for each word."""
 
 from __future__ import annotations
 
@@ -54,49 +54,6 @@ def test_a_relative_path_is_one_of_the_working_directory(run: Run, work: Path) -
     assert shows_all(run, "cat f")
 
 
-# ------------------------------------------------------------ settle, rewind
-
-
-@pytest.mark.parametrize("way", ["stdin", "file"])
-def test_what_the_harness_cut_away_is_shown_again(run: Run, work: Path, way: str) -> None:
-    run("run", "--call-id", "a", "-c", "cat f")
-    kept = b"".join((work / "f").read_bytes().splitlines(keepends=True)[:100])
-    (work / "kept").write_bytes(kept)
-    options = [] if way == "stdin" else ["--text-file", "kept"]
-    assert run("settle", "a", *options, stdin=kept).returncode == 0
-    assert not shows_all(run, "head -100 f")
-    assert shows_all(run, "tail -150 f")
-
-
-def test_line_ends_of_a_settled_text_are_taken_as_they_are(run: Run, work: Path) -> None:
-    (work / "f").write_bytes(b"".join(b"line %d of a file from elsewhere\r\n" % n for n in range(60)))
-    run("run", "--call-id", "a", "-c", "cat f")
-    assert run("settle", "a", stdin=(work / "f").read_bytes()).returncode == 0
-    assert not shows_all(run, "cat f")
-
-
-def test_what_came_after_the_call_rewound_to_is_shown_again(run: Run) -> None:
-    run("run", "--call-id", "a", "-c", "head -100 f")
-    run("run", "--call-id", "b", "-c", "tail -150 f")
-    assert run("rewind", "a").returncode == 0
-    assert shows_all(run, "tail -150 f")
-    assert not shows_all(run, "head -100 f")
-
-
-def test_a_rewind_to_an_unknown_call_changes_nothing_and_says_what_to_do(run: Run) -> None:
-    run("run", "--call-id", "call_7", "-c", "cat f")
-    before = run("log").stdout
-    done = run("rewind", "cal_7")
-    assert done.returncode == 2
-    assert b"unknown call 'cal_7' (did you mean call_7?): nothing was recorded" in done.stderr
-    assert b"run `readcache compacted` if everything is gone" in done.stderr
-    assert run("log").stdout == before
-    assert not shows_all(run, "cat f")
-
-
-# ------------------------------------------------------------ sync
-
-
 def messages(*results: tuple[str, str]) -> bytes:
     """An agent's conversation in OpenAI's shape, with the results of calls by id."""
     out: list[dict[str, object]] = [{"role": "user", "content": "go on"}]
@@ -107,26 +64,10 @@ def messages(*results: tuple[str, str]) -> bytes:
     return json.dumps(out).encode()
 
 
-def test_what_the_list_does_not_hold_is_gone_and_the_markers_that_named_it_are_told(run: Run, work: Path) -> None:
-    run("run", "--call-id", "a", "-c", "cat f")
-    marked = run("run", "--call-id", "b", "-c", "cat f").stdout.decode()
-    both = (("a", (work / "f").read_text()), ("b", marked))
-    assert json.loads(run("sync", stdin=messages(*both)).stdout) == {}
-    told = run("sync", stdin=messages(both[1]))
-    assert (told.returncode, told.stderr) == (0, b"")
-    assert list(json.loads(told.stdout)) == ["b"]
-    assert shows_all(run, "head -290 f")
-
-
-def test_a_list_before_the_first_read_is_in_order(run: Run) -> None:
-    told = run("sync", stdin=messages())
-    assert (told.returncode, json.loads(told.stdout)) == (0, {})
-
-
 def test_what_is_no_list_of_messages_changes_nothing(run: Run) -> None:
     assert shows_all(run, "cat f")
     for given in (b"", b"{}", b"[1]", b"[" * 100_000):
-        told = run("sync", stdin=given)
+        told = run("restore", "--messages", "-", stdin=given)
         assert (told.returncode, told.stdout, told.stderr.count(b"\n")) == (2, b"", 1)
         assert b"stdin" in told.stderr
     assert not shows_all(run, "cat f")
@@ -135,14 +76,13 @@ def test_what_is_no_list_of_messages_changes_nothing(run: Run) -> None:
 # ------------------------------------------------------------ what goes wrong
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["wrote", "f"],
-        ["settle", "a", "--text-file", "f"],
-        ["rewind", "a"],
-    ],
-)
+@pytest.mark.parametrize("name", ["settle", "rewind", "sync", "completion"])
+def test_a_command_of_the_first_builds_names_what_to_use_instead(capfd: Capture, name: str) -> None:
+    assert main([name, "a"]) == 2
+    assert f"{name} was removed: " in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["wrote", "f"], ["compacted"]])
 def test_a_word_of_no_session_is_a_usage_error(
     capfd: Capture, monkeypatch: pytest.MonkeyPatch, command: list[str]
 ) -> None:
@@ -152,7 +92,7 @@ def test_a_word_of_no_session_is_a_usage_error(
 
 
 def test_a_file_that_cannot_be_read_is_a_usage_error(capfd: Capture) -> None:
-    for command in (["wrote", "f", "--content-file", "nosuch"], ["settle", "a", "--text-file", "."]):
+    for command in (["wrote", "f", "--content-file", "nosuch"], ["compacted", "--restored", "."]):
         assert main(command) == 2
         assert capfd.readouterr().err.count("\n") == 1
 

@@ -1,18 +1,15 @@
-"""What `--help` says, what a shell completes, and tables in terminals of any width."""
+"""What `--help` says, and tables in terminals of any width."""
 
 from __future__ import annotations
 
 import re
 import shlex
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from readcache.cli.main import main
 from readcache.cli.parser import _GROUPS, command_parsers, parse_words
-from readcache.hosts import MODULES
 
 Capture = pytest.CaptureFixture[str]
 COMMANDS = sorted(command_parsers()[1])
@@ -73,33 +70,3 @@ DATA = Path(__file__).resolve().parents[1] / "replay/data/codex.jsonl"
 def test_a_script_gets_a_line_for_each_event_however_long(capfd: Capture) -> None:
     main(["run", "-c", "cat f # " + "a long command " * 9])
     assert len(said(capfd, "log").splitlines()) == 1
-
-
-def completed(script: Path, *words: str) -> list[str]:
-    """What bash offers for the last of the words after `readcache`."""
-    lines = [
-        f"source {shlex.quote(str(script))}",
-        f"COMP_WORDS=({shlex.join(['readcache', *words])}) COMP_CWORD={len(words)}",
-        '_shtab_readcache; printf "%s\\n" "${COMPREPLY[@]}"',
-    ]
-    done = subprocess.run(["bash", "-c", "\n".join(lines)], capture_output=True, text=True, check=True)
-    return done.stdout.split()
-
-
-def test_bash_completes_commands_options_hosts_and_values(capfd: Capture, work: Path) -> None:
-    script = work / "completion"
-    script.write_text(said(capfd, "completion", "bash"))
-    assert completed(script, "rep") == ["replay", "report"]
-    assert completed(script, "init", "") == [*MODULES]
-    assert completed(script, "gain", "--by", "se") == ["session"]
-    assert completed(script, "replay", "--policy", "d") == ["default", "delta"]
-    assert "--older-than" in completed(script, "clear", "--o")
-
-
-@pytest.mark.parametrize(("shell", "check"), [("zsh", ["zsh", "-n"]), ("fish", ["fish", "--no-execute"])])
-def test_other_shells_have_a_script_too(capfd: Capture, work: Path, shell: str, check: list[str]) -> None:
-    text = said(capfd, "completion", shell)
-    assert all(name in text for name in (*MODULES, *COMMANDS))
-    if shutil.which(shell):
-        (work / "script").write_text(text)
-        assert subprocess.run([*check, "script"], capture_output=True).returncode == 0

@@ -101,10 +101,10 @@ def test_restore_without_a_session_is_a_usage_error(capfd: Capture, monkeypatch:
 
 
 def test_a_session_or_reader_of_which_nothing_was_recorded_is_an_expected_failure(capfd: Capture) -> None:
-    for command in (["restore"], ["compacted"], ["settle", "a"], ["rewind", "a"]):
-        assert main([*command, "--session", "misspelt", *_no_text(command)]) == 1
+    for command in (["restore"], ["compacted"]):
+        assert main([*command, "--session", "misspelt"]) == 1
         assert "nothing of session misspelt was recorded in " in capfd.readouterr().err
-        assert main([*command, "--agent", "nobody", *_no_text(command)]) == 1
+        assert main([*command, "--agent", "nobody"]) == 1
         out, err = capfd.readouterr()
         assert (out, err.count("\n")) == ("", 1)
         assert "nobody" in err
@@ -112,14 +112,10 @@ def test_a_session_or_reader_of_which_nothing_was_recorded_is_an_expected_failur
 
 
 def test_no_store_is_made_for_a_session_that_is_in_none(capfd: Capture, work: Path) -> None:
-    for command in (["restore"], ["compacted"], ["rewind", "a"]):
+    for command in (["restore"], ["compacted"]):
         assert main([*command, "--store", "nosuch.db"]) == 1
         assert "nothing of session s was recorded in " in capfd.readouterr().err
     assert not (work / "nosuch.db").exists()
-
-
-def _no_text(command: list[str]) -> list[str]:
-    return ["--text-file", "/dev/null"] if command[0] == "settle" else []
 
 
 @pytest.mark.parametrize("command", ["restore", "compacted"])

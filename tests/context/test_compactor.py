@@ -173,6 +173,7 @@ def test_the_file_map_stands_below_the_summary() -> None:
 
 
 def test_numbers_that_nobody_showed_are_named() -> None:
+    """Evidence was dropped and its narration kept, and the model made reports up."""
     session = Session("/w")
     model = Model("<summary>TESTS: 4711 passed, 40 lines read</summary>")
     after = Compactor(session, model, trigger_tokens=1).compact(six_reads("openai", session))

@@ -92,6 +92,22 @@ def test_edits_are_short_diffs_and_outlive_a_second_compaction(shape: str) -> No
     assert summary_of(again).count("EDITS, the newest") == 1
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("old_string", "new_string"), ("old_str", "new_str"), ("oldText", "newText"), ("old_text", "new_text")],
+)
+@pytest.mark.parametrize("is_listed", [False, True])
+def test_edits_are_listed_under_whichever_names_a_tool_takes_its_texts(old: str, new: str, is_listed: bool) -> None:
+    """Edits by pi's tool, which takes `oldText` and `newText` in a list, were missing."""
+    session = Session("/w")
+    change = {old: "return 19", new: "return 21"}
+    given = {"path": "/w/f.py", **({"edits": [change]} if is_listed else change)}
+    busy = [Step(f"make {n}", text(1, 300, of=f"made{n}")) for n in range(3)]
+    messages = chat("openai", Step(given, "edited", tool="edit"), *busy)
+    after = Compactor(session, Model(), trigger_tokens=1).compact(messages)
+    assert "what came there):\n/w/f.py:\n-return 19\n+return 21\n" in summary_of(after)
+
+
 # ------------------------------------------------------------ doubts
 
 

@@ -136,6 +136,7 @@ def test_a_change_names_the_call_that_showed_the_file(agent: Agent) -> None:
 
 
 def test_a_change_is_listed_whatever_the_agent_did_before_and_until_it_reads_again(agent: Agent) -> None:
+    """The notice of a change fired once and for edits alone."""
     for n in range(3):
         agent.read("f")
         (agent.root / "f").write_text(f"{n}\n" + TEXT)

@@ -48,6 +48,7 @@ PARTS = st.sampled_from(
 @example(data=b"a\nb", start=2, count=1)
 @example(data=b"a\n\xe2\x82\n\xac", start=2, count=1)
 def test_a_range_is_what_sed_prints(tmp_path: Path, data: bytes, start: int, count: int | None) -> None:
+    """A range was cut from a summary."""
     (tmp_path / "f").write_bytes(data)
     end = None if count is None else start + count - 1
     plain = shell(f"LC_ALL=C sed -n '{start},{end or '$'}p' f", tmp_path)

@@ -1,7 +1,7 @@
 """Edits that a time stamp does not show, and time stamps without an edit, each on the real file system, on disk and on
 tmpfs: the read tool and `cat` show what stands there now, and a fingerprint tells the versions apart.
 
-Among them are the failures that users of such caches reported of stale content (tests/failures.md).
+Among them are the failures that users of such caches reported of stale content.
 """
 
 from __future__ import annotations
@@ -61,6 +61,8 @@ by_both_ways = pytest.mark.parametrize("how", ["read", "cat"])
 @by_both_ways
 @pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
 def test_what_was_edited_is_shown(path: Path, edit: Edit, how: str) -> None:
+    """An edit within a second, or with its time restored, was not seen. An edit by an editor was not seen. A checkout
+    was not seen."""
     agent, steps = Agent(path, how), edit(path)
     next(steps)
     agent.read()
@@ -73,6 +75,7 @@ def test_what_was_edited_is_shown(path: Path, edit: Edit, how: str) -> None:
 @by_both_ways
 @pytest.mark.parametrize("edit", NO_EDITS.values(), ids=NO_EDITS)
 def test_what_is_as_it_was_is_left_out(path: Path, edit: Edit, how: str) -> None:
+    """A new time without a change cost a full read."""
     agent, steps = Agent(path, how), edit(path)
     next(steps)
     agent.read()
@@ -94,6 +97,7 @@ def test_a_fingerprint_tells_versions_apart_by_their_bytes(path: Path, edit: Edi
 
 @by_both_ways
 def test_an_own_write_within_one_tick_of_the_clock_is_shown(path: Path, how: str) -> None:
+    """The agent's own write in the same tick of the clock was not seen."""
     agent, stamp = Agent(path, how), path.stat().st_mtime_ns
     for n in range(20):
         path.write_text(TEXT.replace("line number 17", f"line Number {n}"))
@@ -103,6 +107,7 @@ def test_an_own_write_within_one_tick_of_the_clock_is_shown(path: Path, how: str
 
 
 def test_a_file_of_another_machine_is_judged_by_its_output(path: Path) -> None:
+    """The host's file was looked at for one in a container."""
     session = Session(path.parent)
     session.observe("cat f", EDITED)  # in a container, say; here `f` is another file
     assert session.observe("cat f", EDITED).outcome is Outcome.UNCHANGED
@@ -111,6 +116,7 @@ def test_a_file_of_another_machine_is_judged_by_its_output(path: Path) -> None:
 
 @by_both_ways
 def test_a_time_that_goes_backward_is_a_change_like_any_other(path: Path, how: str) -> None:
+    """A time that went backward was no change."""
     agent = Agent(path, how)
     agent.read()
     for n, hour in enumerate((9, 3, 12, 1)):
@@ -120,6 +126,7 @@ def test_a_time_that_goes_backward_is_a_change_like_any_other(path: Path, how: s
 
 
 def test_a_write_while_the_file_is_read_leaves_no_fingerprint(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A write between the stat and the read was missed."""
     read, sizes = os.read, iter(range(1, 1_000))
 
     def read_and_be_overtaken(fd: int, count: int) -> bytes:
@@ -137,6 +144,7 @@ def test_a_write_while_the_file_is_read_leaves_no_fingerprint(path: Path, monkey
 )
 @by_both_ways
 def test_a_file_written_by_a_command_is_shown(path: Path, command: str, how: str) -> None:
+    """A command that wrote the file cleared nothing."""
     tool = path.with_name("tool")
     tool.write_text("#!/bin/sh\nsed -i 1d f\n")
     tool.chmod(0o755)
@@ -148,6 +156,8 @@ def test_a_file_written_by_a_command_is_shown(path: Path, command: str, how: str
 
 @by_both_ways
 def test_times_that_change_by_themselves_cost_nothing(path: Path, how: str) -> None:
+    """Times drifted, and the file was "modified" without end. The same within 50 ms on another file system. Mounts
+    changed times twice or rounded them."""
     agent, stamp = Agent(path, how), path.stat().st_mtime_ns
     agent.read()
     rounded, drifted = stamp // 1_000_000 * 1_000_000, stamp + 50_000_000
@@ -157,6 +167,7 @@ def test_times_that_change_by_themselves_cost_nothing(path: Path, how: str) -> N
 
 
 def test_a_file_with_the_same_inode_number_is_read_again(path: Path) -> None:
+    """An inode number stood for a file's identity."""
     agent = Agent(path, "read")
     other = path.with_name("other")
     other.write_text(EDITED)
@@ -170,6 +181,7 @@ def test_a_file_with_the_same_inode_number_is_read_again(path: Path) -> None:
 
 
 def test_right_after_an_edit_the_same_output_says_so(path: Path) -> None:
+    """Right after an edit, when "did it change?" was the question, a marker."""
     session = Session(path.parent)
     session.run("cat f")
     session.run("sed -i s/nothing-of-the-kind/x/ f")
@@ -178,6 +190,7 @@ def test_right_after_an_edit_the_same_output_says_so(path: Path) -> None:
 
 
 def test_what_is_read_in_one_way_and_written_in_another_is_one_file(path: Path) -> None:
+    """Writer and reader had two names for one file."""
     session = Session(path.parent)
     session.read("f")
     session.run(f"cd / && cp {path} {path}.new && sed -i 1d {path}.new && mv {path}.new {path}")

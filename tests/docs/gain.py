@@ -7,8 +7,8 @@ from pathlib import Path
 
 from readcache import Session
 from readcache.log.store import Store, open_store
-from readcache.report.gain.table import gain_table, short_line
-from tests.report.reported import DAY, NOON, Clock, gain_of, numbered
+from readcache.report.gain.table import short_line
+from tests.report.reported import DAY, NOON, Clock, gain_of, numbered, printed
 
 FILES = {"app.py": numbered(700), "shop.py": numbered(400, "another line, of the shop")}
 MEANWHILE = ("ls", "wc -l app.py", "grep -c words shop.py", "sha1sum app.py")
@@ -32,7 +32,7 @@ def gain_block() -> str:
     gain.by = {name: gain.by[name] for name in ("day", "host", "tool", "reason")}
     lines = [
         "$ readcache gain --price 3",
-        *gain_table(gain, price=3.0),
+        *printed(gain, price=3.0),
         "",
         "$ readcache gain --short",
         short_line(gain),

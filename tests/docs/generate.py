@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import partial
 
 from readcache import Budget, Policy, Reply
-from tests.docs import failures, faults, hosts, reads, rivals, tables
+from tests.docs import faults, hosts, reads, rivals, tables
 from tests.docs.gain import gain_block
 from tests.docs.picture import PICTURE, picture
 from tests.docs.sandbox import demo_block, replay, sandbox
@@ -24,7 +24,7 @@ PAGES = sorted(
     str(path.relative_to(TOP)) for place in ("docs/*.md", "readcache/**/README.md") for path in TOP.glob(place)
 )
 DOCUMENTS = (
-    *("README.md", *PAGES, "docs/hosts/README.md", "tests/failures.md"),
+    *("README.md", *PAGES, "docs/hosts/README.md"),
     *(f"docs/hosts/{name}.md" for name in hosts.tried_hosts()),
     *("tests/benchmarks/README.md", "tests/benchmarks/ab/README.md"),
 )
@@ -51,7 +51,6 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "rivals": rivals.contest,
     "beside": rivals.beside,
     "power": tables.power,
-    "failures": failures.failures,
     "faults": faults.faults,
     "worlds": faults.worlds,
     **{f"versions of {name.replace('-', ' ')}": partial(hosts.tried, name) for name in hosts.tried_hosts()},

@@ -87,6 +87,12 @@ def anchors(name: str) -> set[str]:
     return {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
 
 
+def test_every_test_that_the_page_of_threats_names_exists() -> None:
+    files = (path.read_text(encoding="utf-8") for path in (TOP / "tests").rglob("test_*.py"))
+    known = {name for text in files for name in re.findall(r"^ *def (test_\w+)\(", text, re.MULTILINE)}
+    assert set(re.findall(r"`(test_\w+)`", text_of("docs/threats.md"))) <= known
+
+
 @pytest.mark.parametrize("name", ALL)
 def test_every_link_to_a_heading_names_one(name: str) -> None:
     links = re.findall(r"\]\((?!https?://)([^)#\s]*)#([^)]+)\)", text_of(name))

@@ -223,6 +223,7 @@ def _compacted(talk: ClaudeTalk) -> list[dict[str, Any]]:
 
 
 def test_a_compaction_that_no_hook_told_of_is_seen_all_the_same(talk: ClaudeTalk) -> None:
+    """A hook's catch-all swallowed the compaction event."""
     shown(talk, CAT)
     sessions, talk.sessions = talk.sessions, None
     talk.compact()
@@ -460,6 +461,7 @@ def test_what_a_read_gives_that_is_no_text_is_left_alone(talk: ClaudeTalk, kind:
 
 
 def test_the_answer_has_all_that_the_tools_own_response_has(talk: ClaudeTalk) -> None:
+    """The native read was replaced, and edits failed. Another path was registered as read."""
     shown(talk, CAT)
     answers = []
     event = talk.event

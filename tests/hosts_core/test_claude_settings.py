@@ -14,7 +14,6 @@ from readcache import ReadcacheError
 from readcache.hosts.claude_code.adapter import HOST
 from readcache.hosts.claude_code.settings import changes, in_force
 from readcache.hosts.host import Entry, Where
-from readcache.hosts.settings_files.switch import Switch
 
 
 def where(tmp_path: Path, *, is_user: bool = False, program: str = sys.executable, mode: str = "on") -> Where:
@@ -33,59 +32,6 @@ def test_each_hook_is_a_process(tmp_path: Path) -> None:
 def test_for_all_of_a_users_projects_it_stands_in_the_users_settings(tmp_path: Path) -> None:
     made = changes(where(tmp_path, is_user=True))
     assert {entry.path for entry in made} == {str(tmp_path / "home/.claude/settings.json")}
-
-
-def former(is_user: bool) -> dict[str, list[Entry]]:
-    """What the version before this one put into each file: hooks that call an MCP server of ours."""
-    told = {"host": "claude-code", "tool_input": "${tool_input}"}
-    hook = {"type": "mcp_tool", "server": "readcache", "tool": "hook", "input": told, "timeout": 30}
-    server = {"command": "/v/bin/readcache", "args": ["mcp", "--hooks"], "env": {"READCACHE": "on"}}
-    entries = [
-        Entry("", ("hooks", event, "+"), {"hooks": [hook]})
-        for event in ("PostToolUse", "PostToolBatch", "SessionStart")
-    ]
-    entries.append(Entry("", ("permissions", "deny", "+"), "mcp__readcache"))
-    if not is_user:
-        entries.append(Entry("", ("enabledMcpjsonServers", "+"), "readcache"))
-    servers = ".claude.json" if is_user else ".mcp.json"
-    return {".claude/settings.json": entries, servers: [Entry("", ("mcpServers", "readcache"), server)]}
-
-
-@pytest.mark.parametrize("is_user", [False, True])
-@pytest.mark.parametrize("again", [True, False])
-def test_hooks_by_mcp_of_an_earlier_version_are_replaced_and_taken_out(
-    tmp_path: Path, is_user: bool, again: bool
-) -> None:
-    place, memory = where(tmp_path, is_user=is_user), str(tmp_path / "memory")
-    top = Path(place.home if is_user else place.root)
-    (top / ".claude").mkdir(parents=True, exist_ok=True)
-    users = {
-        ".claude/settings.json": '{"theme": "dark"}',
-        ".claude.json": '{"mcpServers": {"mine": {}}}',
-        ".mcp.json": None,
-    }
-    made = [entry._replace(path=str(top / file)) for file, entries in former(is_user).items() for entry in entries]
-    for file in {entry.path for entry in made}:
-        if text := users.get(str(Path(file).relative_to(top))):
-            Path(file).write_text(text)
-    before = Switch(HOST._replace(changes=lambda _: made), place, memory)
-    before.write(before.plan_on())
-    now = Switch(HOST, place, memory)
-    assert now.is_known()
-    assert not now.is_on()
-    if again:
-        now.write(now.plan_on())
-        assert Switch(HOST, place, memory).is_on()
-        settings = (top / ".claude/settings.json").read_text()
-        assert "mcp_tool" not in settings
-        assert "mcp__readcache" not in settings
-        assert "PostToolBatch" not in settings
-        assert "hook claude-code" in settings
-    now = Switch(HOST, place, memory)
-    now.write(now.plan_off())
-    assert not Switch(HOST, place, memory).is_known()
-    for file in former(is_user):
-        assert ((top / file).read_text() if (top / file).exists() else None) == users.get(file)
 
 
 def test_it_is_in_force_when_hooks_run(tmp_path: Path) -> None:

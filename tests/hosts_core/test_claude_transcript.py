@@ -57,6 +57,8 @@ def test_the_arguments_of_a_call_are_lines_too() -> None:
 
 @pytest.mark.parametrize("size", [0, 1, 1000, 5000, 20_000])
 def test_the_end_of_a_transcript_proves_no_more_than_all_of_it(size: int) -> None:
+    """A compaction was looked for in the last part of a log and never found. A host showed the hook's text to the
+    person and the original to the model."""
     part = Transcript(RECORDED.read_bytes()[-size:] if size else b"")
     for source in ("toolu_0001", "toolu_0007", "toolu_0008"):
         for call_id in ("toolu_0007", "toolu_0008", "toolu_0009"):

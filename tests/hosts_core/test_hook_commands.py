@@ -51,6 +51,8 @@ def run(shell: str, command: str) -> tuple[int, bytes]:
 @pytest.mark.parametrize("lost", LOST)
 @pytest.mark.parametrize("shell", ["bash", "sh"])
 def test_what_became_of_the_program_is_no_refusal(name: str, mode: str, lost: str, shell: str, tmp_path: Path) -> None:
+    """The program of a hook was gone: the host took status 127 with a word on stderr for a refusal, and every result
+    was lost."""
     program, text = tmp_path / "a place" / "readcache", LOST[lost]
     if text is not None:
         program.parent.mkdir()

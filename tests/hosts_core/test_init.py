@@ -141,6 +141,7 @@ def test_each_host_leaves_nothing_behind(project: Path, name: str, remembers: bo
 def test_what_a_team_may_commit_names_no_path_of_this_machine(
     project: Path, name: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    """One user's path stood in a settings file that the team commits."""
     assert main(["init", name, "--project"]) == 0
     made = files_below(project)
     assert made

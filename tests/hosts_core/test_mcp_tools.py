@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from readcache import Policy, Reply, UsageError
-from readcache.serve.mcp.files import allowed_path, replace_once, root_directories
+from readcache.serve.mcp.files import allowed_path, root_directories
 from readcache.serve.mcp.readers import CONVERSATION, READER, McpReaders
 from readcache.serve.mcp.results import shown_reply
 
@@ -113,15 +113,6 @@ def test_paths_are_of_the_directory_or_of_the_first_root(tmp_path: Path) -> None
     for path in (f"{one}-and-more", "..", "../three", "a\0b"):
         with pytest.raises(UsageError):
             allowed_path(path, [one, two], one)
-
-
-def test_an_edit_keeps_every_other_byte() -> None:
-    data = "one\r\n\xe4 two\r\n".encode() + b"\xff\xfe three\n"
-    assert replace_once(data, "two", "2", "f") == (data.replace(b"two", b"2"), 2)
-    assert replace_once(data, "one\r\n", "", "f").data == data[5:]
-    for old, new in (("e", "x"), ("four", "x"), ("one", "one"), ("one\n", "x"), ("two", "\ud800")):
-        with pytest.raises(UsageError):
-            replace_once(data, old, new, "f")
 
 
 @pytest.mark.skipif(importlib.util.find_spec("mcp") is not None, reason="the package is here")

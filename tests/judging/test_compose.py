@@ -29,6 +29,7 @@ def test_the_segments_account_for_every_line(before: list[tuple[int, int]], newl
 
 
 def test_a_text_that_is_not_cut_is_the_output_to_the_byte() -> None:
+    """Banners that say "0 saved" cost tokens."""
     for output in ("", "a", "a\n", "a\r\n\r\nb", "\n\n"):
         reply = Session("/w").observe("cat f", output)
         assert (reply.text, reply.segments, reply.full_text) == (output, (Shown(output),), output)

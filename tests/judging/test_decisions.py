@@ -447,7 +447,7 @@ def test_a_loop_of_processes_that_judge_one_call_gets_its_bytes(tmp_path: Path) 
 def test_a_file_of_instructions_is_shown_whole_each_time_and_counts_as_seen(
     new: Sessions, name: str, preset: str
 ) -> None:
-    """Skills that were answered by a stub were obeyed less (failure N24)."""
+    """Skills that were answered by a stub were obeyed less."""
     session = new(Policy.named(preset))
     for command in (f"cat {name}", f"cat {name}", f"sed -n '2,40p' {name}", f"cat {name}"):
         output = text(2, 40) if "sed" in command else text()

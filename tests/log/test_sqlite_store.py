@@ -25,7 +25,7 @@ from readcache.log.store.memory import MemoryStore
 from readcache.log.store.schema import VERSION
 from readcache.log.store.sqlite import SqliteStore
 from readcache.model.errors import StoreError, UsageError
-from readcache.model.events import Compacted, Delivered, Failed, Listed, Piece, Rewound
+from readcache.model.events import Compacted, Delivered, Failed, Piece, Rewound
 from tests.helpers import colliding, strategies
 from tests.helpers.files import TEXT, WATCHDOG, text
 
@@ -386,15 +386,6 @@ def test_an_event_that_cannot_be_read_takes_what_was_before_it_out_of_view_and_n
             assert session.observe(f"cat {name}", text(of=name)).outcome is Outcome.UNCHANGED
 
 
-def test_the_lists_that_an_earlier_version_kept_are_read_and_concern_nobody(path: Path, store: SqliteStore) -> None:
-    store.append("s", "main/list", [Listed(0, {"role": "user", "content": "go"}), Listed(1)], 1.0)
-    with Session("/w", session_id="s", store=path) as session:
-        assert [type(record.event) for record in session.events()] == [Listed, Listed]
-        assert session.observe("cat f", text()).text == text()
-        assert session.observe("cat f", text()).outcome is Outcome.UNCHANGED
-        assert "store_failed" not in session.stats()
-
-
 def test_a_store_that_was_taken_away_meanwhile_is_made_anew_and_nothing_of_it_counts(path: Path) -> None:
     with Session("/w", session_id="s", store=path) as session:
         child = session.fork("child")
@@ -545,6 +536,7 @@ def test_a_writer_killed_at_any_moment_leaves_a_prefix_of_its_events(
 
 
 def test_many_processes_judge_one_after_the_other(path: Path, record_property: Callable[[str, object], None]) -> None:
+    """Two servers on one database locked each other out."""
     program = """
         import sys
         from readcache.model.events import Delivered

@@ -20,6 +20,7 @@ PRICES = ModelPrices("model", 1.0, READ, WRITE, 5.0, WRITE_HOUR)
 
 
 def test_a_result_is_written_once_and_read_by_each_later_call_until_it_goes() -> None:
+    """Removals were counted in tokens, which are not dollars."""
     carried = Carried()
     for name in ("a", "b", "c"):
         carried.add(name, 1000, 100, marked=name == "c")
@@ -112,6 +113,7 @@ def test_a_models_prices_that_are_not_known_make_no_bill() -> None:
 
 
 def test_what_was_left_out_would_have_been_written_once_and_read_while_the_cache_held() -> None:
+    """Discounts of the provider were claimed."""
     tokens, money = conversation(4.0, [Left(4000, 3)]).saved("max")
     assert tokens == pytest.approx(1000 * 5, rel=0.01)
     assert money == pytest.approx(1000 * (WRITE + 4 * READ), rel=0.01)

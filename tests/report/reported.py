@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable
+from typing import Any
 
 from readcache import Session
+from readcache.cli.output import table_lines
 from readcache.log.store import Store
+from readcache.report.gain.table import WIDTH, gain_table
 from readcache.report.gain.totals import Asked, Gain
 
 DAY = 86_400.0
@@ -40,6 +43,14 @@ def gain_of(store: Store, question: Asked | None = None, only: Iterable[tuple[st
         if not wanted or (session, agent) in wanted:
             found.add_reader(session, agent, store.records(session, agent))
     return found
+
+
+def printed(gain: Gain, *, width: int = WIDTH, **how: Any) -> list[str]:
+    """The lines of the table, as they are without rich."""
+    out = list[str]()
+    for part in gain_table(gain, width=width, **how):
+        out += [part] if isinstance(part, str) else [line for line, _ in table_lines(part, width)]
+    return out
 
 
 def counters(gain: Gain) -> dict[str, int]:

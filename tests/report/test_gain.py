@@ -10,13 +10,13 @@ import pytest
 
 from readcache import HeadTail, Mode, Policy, Session
 from readcache.log.store import Store, open_store
-from readcache.model.events import Account, Delivered, Moment, Pointer
+from readcache.model.events import Account, Delivered, Moment
 from readcache.model.policy import Prices
 from readcache.model.reply import Outcome, Reason
 from readcache.report.gain.plain import gain_json
-from readcache.report.gain.table import gain_table, short_line
+from readcache.report.gain.table import short_line
 from readcache.report.gain.totals import Asked, Gain
-from tests.report.reported import DAY, NOON, Clock, asked, day_of, gain_of, numbered
+from tests.report.reported import DAY, NOON, Clock, asked, day_of, gain_of, numbered, printed
 
 TEXT = numbered(200)
 
@@ -119,7 +119,7 @@ def test_what_bounced_is_taken_off_where_it_was_saved_and_costs_a_turn(store: St
     assert (gain.total.saved, gain.total.counts["tokens_bounced"]) == (saved, saved)
     assert gain.total.counts["tokens_saved"] == gain.total.chars_net == 0
     assert gain.total.priced_net == -gain.total.priced_turns < 0
-    lines = [line for line in gain_table(gain) if line.startswith("  left")]
+    lines = [line for line in printed(gain) if line.startswith("  left")]
     assert lines[1].split()[-1].startswith("-")
 
 
@@ -129,7 +129,7 @@ def test_what_would_have_been_saved_is_never_mixed_with_what_was(store: Store) -
     assert gain.total.saved == gain.total.chars_saved == gain.total.cuts == gain.total.priced_net == 0
     would = gain.total.counts["tokens_saved_if_on"]
     assert would > 0
-    assert next(line for line in gain_table(gain) if f"{would:,}" in line).startswith("only advised, not saved")
+    assert next(line for line in printed(gain) if f"{would:,}" in line).startswith("only advised, not saved")
 
 
 def test_what_the_host_cuts_anyway_is_not_credited(store: Store) -> None:
@@ -195,11 +195,11 @@ def test_turns_that_asked_again_are_told_apart_and_come_first(store: Store) -> N
     gain = gain_of(store)
     assert (gain.total.counts["reread_calls"], gain.total.counts["reread_answered"]) == (1, 1)
     assert (gain.total.rereads_in_view, gain.total.rereads_in_view_answered) == (2, 1)
-    rows = {line[:36].rstrip(): line[36:].split()[-1] for line in gain_table(gain) if line[36:].strip()}
+    rows = {line[:36].rstrip(): line[36:].split()[-1] for line in printed(gain) if line[36:].strip()}
     assert rows["  soon read again what had left"] == rows["    answered by a restored section"] == "1"
     assert (rows["  asked for what still stood there"], rows["    answered by a marker"]) == ("2", "1")
     assert rows["prompt caches that a marker broke"] == "0"
-    table = "\n".join(gain_table(gain))
+    table = "\n".join(printed(gain))
     assert re.search(r"  provoked by a marker: bounces .* 1 \(50.0 %\)$", table, re.MULTILINE)
     assert table.index("provoked by a marker") < table.index("output of tools, characters")
 
@@ -233,29 +233,13 @@ def test_a_marker_whose_lines_the_log_does_not_have_is_named(store: Store, kind:
     gain = gain_of(store)
     assert (gain.proof.proven, gain.proof.markers) == (0, 1)
     assert "session s, main, call s-2" in gain.proof.faults[0]
-    assert any(line.startswith("NOT PROVEN: session s") for line in gain_table(gain))
-
-
-def test_markers_of_a_version_that_did_not_log_places_are_counted_as_old(store: Store) -> None:
-    """`gain` said NOT PROVEN of each, and ended with status 1."""
-    session = session_in(open_store(None))
-    read_twice(session)
-    shown, marked = (record.event for record in session.events())
-    assert isinstance(marked, Delivered)
-    store.append("s", "main", [shown, dataclasses.replace(marked, pointers=(_without_places(marked),))], NOON)
-    gain = gain_of(store)
-    assert (gain.proof.proven, gain.proof.markers, gain.proof.old, gain.proof.faults) == (0, 0, 1, [])
-    assert any(line.startswith("not checked: 1 markers of an earlier version") for line in gain_table(gain))
-
-
-def _without_places(event: Delivered) -> Pointer:
-    return dataclasses.replace(event.pointers[0], stands=())
+    assert any(line.startswith("NOT PROVEN: session s") for line in printed(gain))
 
 
 def test_what_run_does_not_record_is_named_beside_the_total(store: Store) -> None:
     read_twice(session_in(store, host="run"))
     assert "not counted: commands that neither read nor write a file: not recorded by run" in "\n".join(
-        gain_table(gain_of(store))
+        printed(gain_of(store))
     )
 
 
@@ -290,7 +274,7 @@ def test_a_damaged_row_is_counted_and_said(tmp_path: Path) -> None:
     store._open().__enter__().execute("UPDATE events SET body = '{' WHERE seq = 1")  # type: ignore[attr-defined]
     gain = gain_of(store)
     assert len(gain.damaged) == 1
-    assert "damaged rows of the store, left aside with what they would have counted: 1" in gain_table(gain)
+    assert "damaged rows of the store, left aside with what they would have counted: 1" in printed(gain)
     store.close()
 
 
@@ -302,7 +286,7 @@ def test_a_line_of_blocks_has_the_savings_of_each_day(store: Store) -> None:
     read_twice(session_in(store, session_id="old", clock=clock))
     for name in ("a", "b"):
         read_twice(session_in(store, session_id=name, clock=Clock(NOON)))
-    (line,) = [line for line in gain_table(gain_of(store)) if line.startswith("saved, last 30 days")]
+    (line,) = [line for line in printed(gain_of(store)) if line.startswith("saved, last 30 days")]
     assert line == f"saved, last 30 days |{' ' * 27}▄ █|"
 
 
@@ -313,18 +297,18 @@ def test_the_table_is_as_wide_as_the_terminal_whatever_things_are_called(store: 
     gain.proof.faults = ["a session of many words, " * 9]
     gain.damaged = ["event 7 in the store cannot be read, " * 9]
     for width in (40, 60, 75, 80, 100, 160):
-        lines = gain_table(gain, price=3.0, width=width)
+        lines = printed(gain, price=3.0, width=width)
         table = lines[lines.index("") : next(n for n, line in enumerate(lines) if line.startswith("omissions checked"))]
         assert 0.85 * width < max(map(len, table)) <= width
-    assert not [line for line in gain_table(gain, block="#") if not line.isascii()]
+    assert not [line for line in printed(gain, block="#") if not line.isascii()]
 
 
 def test_money_is_named_only_where_the_user_names_a_price(store: Store) -> None:
     read_twice(session_in(store))
     gain = gain_of(store)
-    assert not [line for line in gain_table(gain) if "money" in line]
+    assert not [line for line in printed(gain) if "money" in line]
     assert "money" not in str(gain_json(gain))
-    (line,) = [line for line in gain_table(gain, price=3.0) if "money, at 3 a million" in line]
+    (line,) = [line for line in printed(gain, price=3.0) if "money, at 3 a million" in line]
     assert float(line.split()[-1]) == pytest.approx(gain.total.priced_net * 3e-6, abs=0.005)
 
 
@@ -336,7 +320,7 @@ def test_json_has_the_counters_of_stats(store: Store) -> None:
     assert list(said["by_host"]) == ['a, "b"']
     counters = said["by_host"]['a, "b"']["counters"]
     assert {name: count for name, count in counters.items() if count} == {k: v for k, v in session.stats().items() if v}
-    assert said["checked"] == {"markers": 1, "proven": 1, "old": 0, "faults": []}
+    assert said["checked"] == {"markers": 1, "proven": 1, "faults": []}
 
 
 def today(store: Store) -> str:

@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 from readcache import RestoreItem, RestorePlan, Session
 from readcache.model.cursor import Cursor
 from readcache.model.events import Event, Record
-from readcache.report.page.chart import HEIGHT, height_of, steps_path, ticks
+from readcache.report.page.context import Cell, FileRow, left_out_of
+from readcache.report.page.glance import MOST, home_of, short_names
+from readcache.report.page.html import HEIGHT, height_of, steps_path, ticks
 from readcache.report.page.lanes import Lane, lanes_of
-from readcache.report.page.names import MOST, home_of, short_names
-from readcache.report.page.rereads import Cell, FileRow
-from readcache.report.page.sizes import left_out_of
 from tests.helpers.strategies import histories
 from tests.report.parsed import page_of, parse
 from tests.report.told import TEXT, part

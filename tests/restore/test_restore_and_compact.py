@@ -164,6 +164,7 @@ def test_what_else_a_kept_reply_shows_stays_as_it_is(session: Session) -> None:
 
 
 def test_markers_whose_sources_stay_are_left_alone(session: Session) -> None:
+    """Keeping the latest duplicate voided the prompt cache."""
     session.observe("cat f", text(), call_id="c1")
     session.observe("cat f", text(), call_id="c2")
     assert session.compacted(keep=["c1", "c2"]).rewrites == {}

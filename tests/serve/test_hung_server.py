@@ -72,6 +72,7 @@ def leave_aside_for(at: ServerPlace, seconds: float) -> None:
 def test_one_hook_waits_for_it_and_the_next_ones_do_not(
     hook: Hook, at: ServerPlace, listener: socket.socket, tmp_path: Path
 ) -> None:
+    """A server that hangs cost its whole time limit at every call."""
     first, second = events_of("codex", tmp_path / "work")
     began = time.monotonic()
     assert hook(first) == b""

@@ -1,4 +1,4 @@
-"""Failures of tools like this one (tests/failures.md, N1 to N5): what must not count as shown, under each preset."""
+"""Failures of tools like this one: what must not count as shown, under each preset."""
 
 from __future__ import annotations
 
@@ -45,6 +45,7 @@ NEARLY: dict[str, Callable[[str], str]] = {
 @pytest.mark.parametrize("how", NEARLY)
 @pytest.mark.parametrize("command", ["cat f", "cat g", "cat -n f", "./show f"])
 def test_lines_that_differ_in_blanks_or_case_alone_are_shown(session: Session, how: str, command: str) -> None:
+    """A fold compared trimmed lines, so that a block with another indentation was "already shown"."""
     for before in ("cat f", "cat -n f", "./show"):
         session.observe(before, with_numbers() if "-n" in before else TEXT)
     lines = [NEARLY[how](line) for line in TEXT.splitlines()]
@@ -111,6 +112,7 @@ BLOCK = st.tuples(st.sampled_from("abc"), st.integers(1, 40), st.integers(3, 20)
 def test_each_stretch_that_a_marker_names_stands_in_one_piece_at_its_source(
     outputs: list[list[tuple[str, int, int]]],
 ) -> None:
+    """A set of lines was folded that stood nowhere in one piece."""
     for preset in PRESETS:
         session, shown = under(preset), dict[str, str]()
         for number, blocks in enumerate(outputs):
@@ -149,6 +151,7 @@ def marks(diff: str) -> list[str]:
 
 @pytest.mark.parametrize("seen_by", ["a read", "a listing", "an edit", "a heredoc", "another diff"])
 def test_what_a_diff_changes_is_shown_wherever_its_lines_were_seen(session: Session, seen_by: str) -> None:
+    """A diff's `+` and `-` lines were folded as their text was visible, and the change was gone."""
     session.observe("cat f", text(1, 60) + NEW + OLD)
     changed = "".join(f"{line}\n" for line in hunk(10, old=OLD, new=NEW).splitlines()[1:])
     if seen_by == "a read":
@@ -197,6 +200,7 @@ def test_a_whole_change_that_was_seen_in_one_piece_may_be_left_out_of_a_longer_d
 def test_a_host_that_numbers_the_lines_itself_is_given_no_hole_among_them(
     session: Session, seen: list[tuple[int, int]]
 ) -> None:
+    """The host numbers lines after the hook, and a hole among them misnumbered the rest."""
     for first, last in seen:
         session.observe_read("f", text(first, last), start=first, end=last, edges_only=True)
     reply = session.observe_read("f", TEXT, edges_only=True)
@@ -213,6 +217,7 @@ LOG = text(1, 30, of="test") + "FAILED tests/test_shop.py::test_tax - AssertionE
 
 
 def test_that_the_same_failure_came_again_is_said_with_its_exit_status(session: Session) -> None:
+    """A failure that was repeated was folded, though that it came again was the news."""
     session.observe("pytest -q", LOG, exit_code=1)
     reply = session.observe("pytest -q", LOG, exit_code=1)
     assert (reply.outcome, reply.exit_code) == (Outcome.IDENTICAL_OUTPUT, 1)

@@ -1,4 +1,4 @@
-"""Failures of tools like this one (tests/failures.md, N6 to N13): what happens later, and what is counted."""
+"""Failures of tools like this one: what happens later, and what is counted."""
 
 from __future__ import annotations
 
@@ -37,6 +37,8 @@ def talk(session: Session, shape: str, *commands: str) -> list[Any]:
 
 @pytest.mark.parametrize(("command", "said"), [("cat f", "f lines 1-60"), ("./show", "this output, 60 lines")])
 def test_where_all_is_left_out_the_reply_says_how_much_there_was(session: Session, command: str, said: str) -> None:
+    """An omission of the whole output read as "no output", and was pulled back at once. A listing whose length is the
+    news was folded to a pointer. A stub counted as a failed call, and weak models looped."""
     session.observe(command, TEXT)
     reply = session.observe(command, TEXT)
     assert (reply.outcome is not Outcome.FULL, reply.text.count("\n")) == (True, 1)
@@ -55,6 +57,8 @@ def test_a_short_output_is_never_given_as_a_marker(session: Session) -> None:
 
 @pytest.mark.parametrize("shape", SHAPES_WITH_IDS)
 def test_a_conversation_that_began_anew_without_a_word_holds_nothing_of_the_old(session: Session, shape: str) -> None:
+    """A compaction that nobody signalled, and the ledger went on. A compaction that was computed ahead, or while idle:
+    no command, no threshold."""
     talk(session, shape, "cat f", "head -n 60 f")
     anew = message_list(shape, [("", "", "This session is being continued from one that ran out of context.")])
     assert session.mend(anew) is anew
@@ -63,6 +67,7 @@ def test_a_conversation_that_began_anew_without_a_word_holds_nothing_of_the_old(
 
 @pytest.mark.parametrize("shape", SHAPES_WITH_IDS)
 def test_what_the_harness_pruned_is_no_source(session: Session, shape: str) -> None:
+    """The harness pruned the source, which is no compaction."""
     messages = talk(session, shape, "cat f", "head -n 60 f")
     assert session.mend(messages) is messages
     marker = results(messages)["c2"].removeprefix(WORDS_IN_FRONT)
@@ -76,6 +81,7 @@ def test_what_the_harness_pruned_is_no_source(session: Session, shape: str) -> N
 
 @pytest.mark.parametrize("shape", SHAPES_WITH_IDS)
 def test_what_is_given_back_is_given_once(session: Session, shape: str) -> None:
+    """A text that was given back was sent again in every request."""
     messages = talk(session, shape, "cat f", "head -n 60 f")
     without = [message for message in messages if TEXT not in texts([message])[0]]
     mended = session.mend(without)
@@ -98,6 +104,8 @@ def test_what_a_reader_got_by_asking_again_need_not_be_sent_a_third_time(session
 
 @pytest.mark.parametrize("api", ["openai", "anthropic"])
 def test_the_file_at_work_outlives_pruning_and_is_put_back_first_after_a_compaction(session: Session, api: str) -> None:
+    """An eviction sent the model to read all again. A small compaction evicted the file at work, and the model read it
+    66 times."""
     given = [(f"cat {name}", text(1, 90, of=name)) for name in "abcdef"]
     messages = commands(api, session, *given, ("sed -i s/x/y/ c", ""), ("cat f", text(1, 90, of="f")))
     assert results(prune(messages, session))["c8"] == results(messages)["c8"]
@@ -111,6 +119,7 @@ def test_the_file_at_work_outlives_pruning_and_is_put_back_first_after_a_compact
 
 
 def test_without_its_store_every_byte_comes_back_by_asking_again(tmp_path: Path) -> None:
+    """A handle outlived the store behind it."""
     (tmp_path / "f").write_text(TEXT)
     with Session(tmp_path, session_id="s", store=tmp_path / "log.db") as session:
         session.run("cat f")
@@ -148,6 +157,7 @@ def tokens(said: str) -> int:
 
 @pytest.mark.parametrize("clip", [HeadTail(500, 500), Head(1_000)])
 def test_what_the_host_would_have_cut_anyway_is_no_saving(session: Session, clip: Head | HeadTail) -> None:
+    """Figures: what the host cuts anyway, the agent's own `head`, losses floored, failures, one payload's rate."""
     session = Session("/w", policy=replace(session.policy, clip=clip))
     long = text(1, 200)
     for first in range(1, 200, 10):  # each short enough to be shown whole

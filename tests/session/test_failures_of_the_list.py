@@ -1,4 +1,4 @@
-"""Failures of tools like this one (tests/failures.md, N16 to N21): the model is sent other things than it seems."""
+"""Failures of tools like this one: the model is sent other things than it seems."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ def test_a_marker_names_its_source_by_what_stands_in_the_list_and_not_by_a_numbe
 
 
 def test_readers_of_one_mcp_connection_that_do_not_say_who_they_are_are_shown_every_byte() -> None:
+    """Sub-agents of one MCP connection were taken for one reader."""
     readers = McpReaders("/w", policy=Policy())
     for _ in range(3):
         with readers.caller({}) as caller:
@@ -47,6 +48,7 @@ def test_readers_of_one_mcp_connection_that_do_not_say_who_they_are_are_shown_ev
 
 
 def test_a_compaction_is_of_one_reader_and_of_the_forks_that_begin_after_it() -> None:
+    """A compaction forgot the parent's view and not that of its children."""
     session = Session("/w")
     session.observe("cat f", TEXT, call_id="c1")
     before = session.fork("before", inherit=True)

@@ -33,6 +33,7 @@ def test_a_reply_says_all_there_is_to_say() -> None:
 
 
 def test_the_tokens_saved_are_net_of_the_marker() -> None:
+    """A short file was credited with a long one's tokens."""
     session = Session("/w", policy=Policy(count_tokens=len))
     session.observe("cat f", TEXT)
     reply = session.observe("cat f", TEXT)
@@ -57,6 +58,7 @@ def test_markers_are_found_in_texts_of_this_session_alone() -> None:
 
 
 def test_advising_omits_nothing_and_reports_what_it_would_have() -> None:
+    """Where it only warned, the same savings were counted."""
     session = Session("/w", policy=Policy(mode=Mode.ADVISE))
     session.observe("cat f", TEXT)
     reply = session.observe("cat f", TEXT)
@@ -97,6 +99,7 @@ def test_a_sub_agent_sees_nothing_of_its_parent() -> None:
 
 
 def test_a_sub_agent_with_its_parents_messages_sees_what_they_show() -> None:
+    """A fork that sees its parent's text was taken for fresh, or for one that sees all of it."""
     session = Session("/w")
     session.observe("cat f", TEXT, call_id="c1")
     child = session.fork("helper", inherit=True)

@@ -72,6 +72,7 @@ def _fresh(sandbox: Sandbox) -> None:
 
 
 def test_two_generations_on_one_path_do_not_call_each_other(sandbox: Sandbox, tmp_path: Path) -> None:
+    """A shim found itself, and started itself without end."""
     other = generation(tmp_path / "other")
     for path in (f"{sandbox.shims}:{other}:{PATH}", f"{other}:{sandbox.shims}:{other}:{PATH}"):
         assert cat(sandbox, path).stdout == LINES

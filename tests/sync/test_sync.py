@@ -215,6 +215,7 @@ def test_results_of_the_batch_that_is_running_may_be_missing_until_the_next_one(
 
 @pytest.mark.parametrize("role", ["user", "assistant"])
 def test_a_summary_that_tells_of_a_file_is_not_its_text(session: Session, role: str) -> None:
+    """A summary kept the hash that proved possession and lost the text."""
     read(session, "c1")
     session.sync([{"role": role, "content": "Read f (60 lines, sha256 1f2e): 'line number 1 says something', ..."}])
     assert session.observe("cat f", text(of="f")).text == text(of="f")

@@ -36,9 +36,8 @@ def changes(where: Where) -> Sequence[Entry | OwnFile]:
 
 
 def former_files(where: Where) -> Sequence[str]:
-    """Where the other of the two ways puts something, and where an earlier version put an MCP server."""
-    server = _state_file(where) if where.is_user else os.path.join(where.root, ".mcp.json")
-    return [server, _settings_file(where), *(file.path for file in _plugin(where))]
+    """Return the files of both ways to switch it on: one was in use before if the other is now."""
+    return [_settings_file(where), *(file.path for file in _plugin(where))]
 
 
 def too_old(where: Where) -> str | None:

@@ -115,8 +115,8 @@ class Switch:
 
 
 def remembered_places(memory: str) -> list[tuple[str, str, bool]]:
-    """(host, project, whether it is for all of the user's projects) of all that was switched on; of an earlier version
-    the project is not known, and is ""."""
+    """Return (host, project, True if it is for all of the user's projects) for each place that was switched on. The
+    project is "" if the record was lost."""
     names = sorted(os.listdir(memory)) if os.path.isdir(memory) else []
     found = ((name.rpartition("-")[0], _read_record(os.path.join(memory, name))) for name in names)
     return list(dict.fromkeys((host, *record.get("place", ("", False))) for host, record in found))

@@ -26,7 +26,6 @@ from readcache.model.events import (
     Event,
     Failed,
     Forgot,
-    Listed,
     Missed,
     Record,
     Rewound,
@@ -52,7 +51,6 @@ KINDS: Mapping[str, type[Event]] = {
     "closed": Closed,
     "failed": Failed,
     "missed": Missed,
-    "listed": Listed,
 }
 _KIND_OF = {cls: kind for kind, cls in KINDS.items()}
 

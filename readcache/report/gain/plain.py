@@ -24,7 +24,7 @@ def gain_json(gain: Gain, price: float | None = None) -> dict[str, Any]:
             f"by_{dimension}": {name: _object(totals, price) for name, totals in sorted(groups.items())}
             for dimension, groups in gain.by.items()
         },
-        "checked": {name: getattr(gain.proof, name) for name in ("markers", "proven", "old", "faults")},
+        "checked": {name: getattr(gain.proof, name) for name in ("markers", "proven", "faults")},
         "damaged_rows": gain.damaged,
     }
 

@@ -19,31 +19,38 @@ FULL_BLOCK, ASCII_BLOCK = "█", "#"
 LEVELS = {FULL_BLOCK: " ▁▂▃▄▅▆▇█", ASCII_BLOCK: " .:-=+*#@"}  # of a day's savings; the lowest: none
 DAYS = 30  # in the line of savings by day
 
-Row = Callable[[Totals], str]
+Table = list[tuple[str | int, ...]]
 
 
-def gain_table(gain: Gain, *, price: float | None = None, block: str = FULL_BLOCK, width: int = WIDTH) -> list[str]:
-    """The lines. `price`: money for a million tokens of input that no cache holds. `block`: what bars are made of.
-    `width`: in columns; lines of words may be longer."""
-    if not gain.sessions:
-        return [*_head(gain), *_proof(gain)]
-    lines = [*_head(gain), ""]
-    rows = [["", *gain.windows]] if len(gain.windows) > 1 else []
-    rows += [[label, *map(cell, gain.windows.values())] for label, cell in _rows(gain, price)]
-    wide = max([CELL, *(len(text) + 1 for row in rows for text in row[1:])])
-    label = min(LABEL, width - wide)
-    most = (width - label) // wide  # the longest stretches
-    for name, *cells in rows:
-        lines.append(f"{_fitted(name, label):{label}}" + "".join(f"{text:>{wide}}" for text in cells[-most:]))
-    if len(gain.by) > 1 and "day" in gain.by:
-        days = min(DAYS, width - 24)
-        lines.append(f"saved, last {days} days |{_spark(gain, LEVELS[block], days)}|")
-    for dimension, groups in gain.by.items():
-        if dimension == "day" and len(gain.by) > 1:
-            continue
-        most = MOST_ROWS if len(gain.by) == 1 else FEW_ROWS
-        lines += ["", *_bars(dimension, groups, block, most, width)]
-    return [line.rstrip() for line in lines] + ["", *_proof(gain)]
+def gain_table(
+    gain: Gain, *, price: float | None = None, block: str = FULL_BLOCK, width: int = WIDTH
+) -> Iterator[str | Table]:
+    """Yield the report: lines, and tables whose first row is the heading.
+
+    `price`: dollars for a million tokens of input that no cache holds. `block`: a character for bars. `width`: in
+    columns; lines of words may be longer."""
+    yield from _head(gain)
+    if gain.sessions:
+        yield ""
+        yield _sums(gain, price, width)
+        if len(gain.by) > 1 and "day" in gain.by:
+            days = min(DAYS, width - 24)
+            yield f"saved, last {days} days |{_spark(gain, LEVELS[block], days)}|"
+        for dimension, groups in gain.by.items():
+            if dimension != "day" or len(gain.by) == 1:
+                yield ""
+                yield from _bars(dimension, groups, block, MOST_ROWS if len(gain.by) == 1 else FEW_ROWS, width)
+        yield ""
+    yield from _proof(gain)
+
+
+def _sums(gain: Gain, price: float | None, width: int) -> Table:
+    """The sums of as many of the longest stretches of days as there is room for."""
+    size = min(LABEL, width - CELL)
+    windows = list(gain.windows.items())[-((width - size) // CELL) :]
+    heading = ("", *(name if len(gain.windows) > 1 else "" for name, _ in windows))
+    sums = [totals for _, totals in windows]
+    return [heading, *((_fitted(label, size), *map(cell, sums)) for label, cell in _rows(gain, price))]
 
 
 def _proof(gain: Gain) -> Iterator[str]:
@@ -53,8 +60,6 @@ def _proof(gain: Gain) -> Iterator[str]:
     yield from (f"NOT PROVEN: {fault}" for fault in proof.faults)
     if (more := proof.markers - proof.proven - len(proof.faults)) > 0:
         yield f"NOT PROVEN: {more:,} more"
-    if proof.old:
-        yield f"not checked: {proof.old:,} markers of an earlier version, which did not log where their lines stand"
     if gain.damaged:
         yield f"damaged rows of the store, left aside with what they would have counted: {len(gain.damaged):,}"
         yield from gain.damaged[:MOST_NAMED]
@@ -89,7 +94,7 @@ def _head(gain: Gain) -> Iterator[str]:
     yield "Tokens are estimates: by each session's Policy.count_tokens, else a quarter of the characters."
 
 
-def _rows(gain: Gain, price: float | None) -> Iterator[tuple[str, Row]]:
+def _rows(gain: Gain, price: float | None) -> Iterator[tuple[str, Callable[[Totals], str]]]:
     yield "calls", lambda t: f"{t.counts['calls']:,}"
     if gain.total.counts["removed_chars"]:
         yield "  soon read again what had left", lambda t: f"{t.counts['reread_calls']:,}"
@@ -133,22 +138,22 @@ def _spark(gain: Gain, levels: str, count: int) -> str:
     return "".join(levels[-(-max(0, one) * (len(levels) - 1) // most)] for one in saved)
 
 
-def _bars(dimension: str, groups: Mapping[str, Totals], block: str, most: int, width: int) -> Iterator[str]:
+def _bars(dimension: str, groups: Mapping[str, Totals], block: str, most: int, width: int) -> Iterator[str | Table]:
     names = sorted(groups, key=lambda name: (-groups[name].counts["tokens_saved"], name))
     names = [*sorted(groups)[-most:]] if dimension == "day" else names
-    room, spare = width >= NAME + NUMBERS, max(0, width - WIDTH + 12) // 2
-    space = NAME + spare if room else width - 26
-    long = min(BAR, width - space - NUMBERS) if room else 0
-    sizes = f"{'calls':>9}{'output':>14}" if room else ""
-    yield f"{'by ' + dimension:{space}}{sizes}{'saved, tokens':>15}{'of output':>11}"
+    has_sizes, spare = width >= NAME + NUMBERS, max(0, width - WIDTH)
+    space = NAME + spare if has_sizes else width - 26
+    long = min(BAR, width - space - NUMBERS) if has_sizes else 0
     longest = max((totals.counts["tokens_saved"] for totals in groups.values()), default=0)
+    sizes: tuple[str | int, ...] = ("calls", "output") if has_sizes else ()
+    rows: Table = [(f"{'by ' + dimension:{space}}", *sizes, "saved, tokens", "of output", "")]
     for name in names[:most]:
         totals = groups[name]
         saved, out = totals.counts["tokens_saved"], totals.counts["output_chars"]
         bar = block * max(saved > 0, round(long * saved / longest)) if long > 0 and longest > 0 else ""
-        sizes = f"{totals.counts['calls']:>9,}{out:>14,}" if room else ""
-        label = f"  {_fitted(name, space - 3):{space - 2}}{sizes}{saved:>15,}"
-        yield f"{label}{_share(totals.chars_net, out):>11}  {bar}"
+        sizes = (totals.counts["calls"], out) if has_sizes else ()
+        rows.append((f"  {_fitted(name, space - 3)}", *sizes, saved, _share(totals.chars_net, out), bar))
+    yield rows
     if (rest := len(groups) - most) > 0:
         yield f"  and {rest:,} more: --by {dimension} --json has them all"
 

@@ -1,14 +1,32 @@
-"""How much of tool results was in the conversation after each step, and what kept it from being more, in characters."""
+"""What each step of a session adds up to: characters shown and left out, text in view, files asked for again."""
 
 from __future__ import annotations
 
+from collections import defaultdict
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from readcache.model.events import Compacted, Delivered, Event, Forgot, Origin, Rewound, Settled
+from readcache.model.bounces import size_of
+from readcache.model.events import Compacted, Delivered, Event, Forgot, Origin, Rewound, Settled, Wrote
+from readcache.model.reply import Outcome
+from readcache.model.spans import Span, SpanMap, merge_spans, subtract
 from readcache.model.view import View
-from readcache.report.page.sizes import left_out_of
+from readcache.model.writes import concerns
 
 _TAKES_AWAY = (Compacted, Forgot, Rewound, Settled)
+
+
+def shown_of(event: Delivered) -> int:
+    """Characters that it put before the reader."""
+    known = event.account.shown_chars if event.account is not None else None
+    return len(event.text) if known is None else known
+
+
+def left_out_of(event: Delivered) -> int:
+    """Characters that were left out, net of markers; they may be less than none."""
+    if event.account is None or event.account.outcome is Outcome.FULL:
+        return 0
+    return event.account.output_chars - shown_of(event)
 
 
 class Held(NamedTuple):
@@ -43,3 +61,73 @@ class Context:
         self._rereads, self._bounces = rereads, len(bounced)
         back = min(view.carried, sum(self._back.values()))
         return Held(view.carried, back, sum(chars for _, chars in self._spared.values()))
+
+
+class Cell(NamedTuple):
+    """A call that asked for numbered lines of a file. `times`: how often these lines have been asked for by then, on
+    average, rounded. `is_left_out`: half of them or more were left out."""
+
+    at: int
+    times: int
+    is_left_out: bool
+
+
+@dataclass
+class FileRow:
+    """One file (a key, see `claims`)."""
+
+    key: str
+    cells: list[Cell] = field(default_factory=list)
+    writes: list[int] = field(default_factory=list)  # steps that wrote it, or found it changed
+    again: int = 0  # lines that had been asked for before
+    left_out: int = 0  # lines
+    times: SpanMap[int] = field(default_factory=SpanMap)  # of each line
+
+    def ask(self, at: int, shown: list[Span], left_out: list[Span]) -> None:
+        """Step `at` asked for these lines."""
+        asked = merge_spans([*shown, *left_out])
+        known = [stretch for span in asked for stretch in self.times.overlaps(*span)]
+        again = tuple((first, last) for first, last, _ in known)
+        for first, last in subtract(asked, again):
+            self.times.assign(first, last, 1)
+        for first, last, times in known:
+            self.times.assign(first, last, times + 1)
+        lines, missing = size_of(asked), size_of(merge_spans(left_out))
+        if not lines:
+            return
+        self.again += size_of(again)
+        self.left_out += missing
+        total = lines + sum(times * (last - first + 1) for first, last, times in known)
+        self.cells.append(Cell(at, (2 * total + lines) // (2 * lines), 2 * missing >= lines))
+
+
+class Files:
+    """The rows of one reader."""
+
+    def __init__(self) -> None:
+        self._by_key: dict[str, FileRow] = {}
+
+    def take(self, event: Event, at: int) -> None:
+        """Step `at` has this event."""
+        if isinstance(event, Wrote):
+            for row in self._by_key.values():
+                if row.writes[-1:] != [at] and any(concerns(written, row.key) for written in event.keys):
+                    row.writes.append(at)
+        elif isinstance(event, Delivered):
+            shown, left_out = defaultdict[str, list[Span]](list), defaultdict[str, list[Span]](list)
+            for piece in event.pieces:
+                for key in piece.keys if piece.first else ():
+                    shown[key].append((piece.first, piece.first + piece.count - 1))
+            for pointer in event.pointers:
+                if pointer.path is not None:
+                    left_out[pointer.path].append((pointer.start, pointer.end))
+            for key in dict.fromkeys((*shown, *left_out)):
+                self._by_key.setdefault(key, FileRow(key)).ask(at, shown[key], left_out[key])
+            for key in event.changed:
+                if key in self._by_key:
+                    self._by_key[key].writes.append(at)
+
+    def rows(self) -> list[FileRow]:
+        """Those whose lines were asked for again most come first."""
+        asked = (row for row in self._by_key.values() if row.cells)
+        return sorted(asked, key=lambda row: (-row.again, -len(row.cells), row.key))

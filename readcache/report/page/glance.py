@@ -1,23 +1,74 @@
-"""A session at a glance: how full the conversation was, and which files were asked for when. Both drawings have a place
-for each step, so that what is above one another happened at the same moment."""
+"""A session at a glance: how full the conversation was, and which files were asked for when.
+
+Both drawings have a place for each step, so that what is above one another happened at the same moment.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from readcache.model.events import Compacted, Rewound
-from readcache.report.page.chart import HEIGHT, drawn_path, plot, steps_path, svg, ticks
+from readcache.report.page.context import FileRow
+from readcache.report.page.html import (
+    HEIGHT,
+    attributes,
+    brief,
+    drawn_path,
+    escaped,
+    number,
+    plot,
+    plural,
+    steps_path,
+    svg,
+    ticks,
+    tokens,
+)
 from readcache.report.page.lanes import Lane, Step
-from readcache.report.page.markup import attributes, brief, escaped, number, plural, tokens
-from readcache.report.page.names import home_of, short_names
-from readcache.report.page.rereads import FileRow
 
+MOST = 34  # characters; a name that needs more to differ from all others has more
+LEAST_HEAD = 6  # characters before the cut
+SHARED = 0.9  # of the files: a directory that holds more is left out of their names
 ROW = 10  # height of a file's row, in units of its own
 OPEN_FILES = 16  # that are listed at once
 MOST_LINKS = 200  # to calls, of one file
 MOST_TIMES = 4  # shades: a line that was asked for more often looks like this
 _ZOOM = (("in", "Zoom in", "+"), ("out", "Zoom out", "−"), ("earlier", "Earlier", "‹"), ("later", "Later", "›"))
+
+
+def home_of(keys: Sequence[str]) -> str:
+    """The directory that nearly all files of these are in, with a slash behind it; "" for none."""
+    home, keys = "", [key for key in keys if key.startswith("/")]
+    while True:
+        inside = [key[len(home) :] for key in keys if key.startswith(home)]
+        below = Counter(rest.partition("/")[0] for rest in inside if "/" in rest)
+        name, count = max(below.items(), key=lambda item: item[1], default=("", 0))
+        if count <= SHARED * len(keys) or len(keys) < 2:
+            return home if home != "/" else ""
+        home += name + "/"
+
+
+def short_names(keys: Sequence[str]) -> dict[str, str]:
+    """The name of each key."""
+    home = home_of(keys)
+    names = {key: key.removeprefix(home) for key in keys}
+    if len({*names.values()}) < len(names):
+        names = {key: key for key in keys}
+    short, most = {key: cut(name, MOST) for key, name in names.items()}, MOST
+    while alike := {name for name, count in Counter(short.values()).items() if count > 1}:
+        most += 1
+        short |= {key: cut(names[key], most) for key, name in short.items() if name in alike}
+    return short
+
+
+def cut(name: str, most: int) -> str:
+    """At most so many characters: its beginning and its end, which has the file's own name if there is room."""
+    if len(name) <= most:
+        return name
+    file_name = len(name.rpartition("/")[2])
+    head = min(max(LEAST_HEAD, most - 2 - file_name), most // 2)
+    return f"{name[:head]}…{name[head + 1 - most :]}"
 
 
 def glance(lane: Lane) -> Iterator[str]:

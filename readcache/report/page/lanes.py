@@ -13,7 +13,6 @@ from readcache.model.events import (
     Delivered,
     Event,
     Forgot,
-    Listed,
     Origin,
     Pointer,
     Record,
@@ -24,9 +23,7 @@ from readcache.model.events import (
 )
 from readcache.model.records import event_for
 from readcache.model.text import digest, digest_lines, split_lines
-from readcache.report.page.context import Context, Held
-from readcache.report.page.rereads import FileRow, Files
-from readcache.report.page.sizes import left_out_of, shown_of
+from readcache.report.page.context import Context, FileRow, Files, Held, left_out_of, shown_of
 
 # Characters. A shorter text is repeated where it stands again: naming the other place would take as many.
 SHORTEST_SHARED = 400
@@ -128,10 +125,9 @@ class Names:
 def lanes_of(records: Sequence[Record], agent_id: str = "") -> list[Lane]:
     """One for each reader, in the order in which they began, or for `agent_id` alone. The writes of the others are in
     each."""
-    told = [record for record in records if not isinstance(record.event, Listed)]
     names, shared = Names(), dict[str, PageText]()
-    readers = dict.fromkeys(record.agent_id for record in told if agent_id in ("", record.agent_id))
-    return [_LaneMaker(reader, names, shared).make(told) for reader in readers]
+    readers = dict.fromkeys(record.agent_id for record in records if agent_id in ("", record.agent_id))
+    return [_LaneMaker(reader, names, shared).make(records) for reader in readers]
 
 
 class _LaneMaker:

@@ -11,12 +11,10 @@ from readcache.model.withheld import as_counted
 from readcache.report.gain.answered import ReaderFold
 from readcache.report.gain.totals import Totals
 from readcache.report.page.calls import time_line
-from readcache.report.page.frame import whole_page
 from readcache.report.page.glance import glance
+from readcache.report.page.html import Bar, Row, bar_table, escaped, number, plural, whole_page
 from readcache.report.page.lanes import Lane, lanes_of
-from readcache.report.page.markup import escaped, number, plural
-from readcache.report.page.tables import Bar, Row, bar_table
-from readcache.report.page.verdict import verdict_of
+from readcache.report.page.savings import verdict_of
 
 _FILTERS = (
     ("", "all"),

@@ -1,10 +1,9 @@
-"""The files that the tools of `readcache mcp` may touch, and how they change them."""
+"""The files that the tools of `readcache mcp` may touch."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from readcache import UsageError
@@ -37,64 +36,3 @@ def _leads_into(path: str, roots: Sequence[str]) -> bool:
 
 def _stands_in(path: str, roots: Sequence[str]) -> bool:
     return any(os.path.commonpath((path, os.path.abspath(root))) == os.path.abspath(root) for root in roots)
-
-
-def encoded(text: str) -> bytes:
-    """The bytes of a text in a file. UsageError for a text that UTF-8 cannot encode."""
-    try:
-        return text.encode("utf-8")
-    except UnicodeEncodeError:
-        raise UsageError(
-            "the text contains half of a surrogate pair, which is not a character; nothing was written"
-        ) from None
-
-
-class Edited(NamedTuple):
-    """What an edit did: the bytes of the file now, and the number of the line where the old text began."""
-
-    data: bytes
-    line: int
-
-
-def replace_once(data: bytes, old: str, new: str, path: str) -> Edited:
-    """The file's bytes with `old` replaced by `new`. UsageError unless `old` stands there exactly once, and differs."""
-    wanted = encoded(old)
-    if old == new:
-        raise UsageError("old and new are identical: nothing was changed")
-    at = data.find(wanted)
-    if at < 0:
-        crlf = data.find(wanted.replace(b"\n", b"\r\n")) >= 0
-        hint = (
-            "its lines end with \\r\\n there" if crlf else "read the file, and copy the text exactly, blanks included"
-        )
-        raise UsageError(f"old was not found in {path}: {hint}; nothing was changed")
-    if data.find(wanted, at + 1) >= 0:
-        count = sum(data.startswith(wanted, place) for place in range(len(data)))
-        raise UsageError(f"old occurs {count} times in {path}: include more context; nothing was changed")
-    return Edited(data[:at] + encoded(new) + data[at + len(wanted) :], data.count(b"\n", 0, at) + 1)
-
-
-def read_bytes(path: str) -> bytes:
-    """All of a regular file. UsageError when it cannot be read."""
-    try:
-        if os.path.exists(path) and not os.path.isfile(path):
-            raise UsageError(f"{path} is not a regular file")
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}") from None
-
-
-def write_bytes(path: str, data: bytes) -> bool:
-    """Puts them into the file, and makes the directories that it needs. True: it was not there before. UsageError when
-    that fails."""
-    is_new = not os.path.exists(path)
-    try:
-        if not is_new and not os.path.isfile(path):
-            raise UsageError(f"{path} is not a regular file; nothing was written")
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "wb") as file:
-            file.write(data)
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}") from None
-    return is_new

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 INSTRUCTIONS = (
-    "Read, run and edit. Lines you can still see are not sent again: a marker says where they are. Repeat the request, "
+    "Read and run. Lines you can still see are not sent again: a marker says where they are. Repeat the request, "
     "or read with fresh=true, to get every byte. After your conversation was summarised or cut, call `compacted` first."
 )
 
@@ -53,22 +53,6 @@ TOOLS: list[dict[str, Any]] = [
         },
         ("command",),
         hints="destructive openWorld",
-    ),
-    _tool(
-        "write",
-        "Write a file",
-        "Writes a whole text file, replacing what was there. Creates missing directories.",
-        {"path": _PATH, "content": {"type": "string"}},
-        ("path", "content"),
-        hints="destructive idempotent",
-    ),
-    _tool(
-        "edit",
-        "Edit a file",
-        "Replaces `old` with `new`. `old` must occur exactly once; include enough context to make it unique.",
-        {"path": _PATH, "old": _SOME_TEXT, "new": {"type": "string"}},
-        ("path", "old", "new"),
-        hints="destructive",
     ),
     _tool(
         "restore_plan",

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-from readcache import Budget, ReadcacheError, Reason, RestorePlan, UsageError
-from readcache.serve.mcp.files import allowed_path, encoded, read_bytes, replace_once, write_bytes
+from readcache import Budget, ReadcacheError, Reason, RestorePlan
+from readcache.serve.mcp.files import allowed_path
 from readcache.serve.mcp.readers import McpCaller, McpReaders
 from readcache.serve.mcp.results import (
     Progress,
@@ -36,7 +35,6 @@ class McpTools:
 
     def __init__(self, root: str, readers: McpReaders) -> None:
         self.root, self.readers = root, readers
-        self._writing = threading.Lock()  # an edit reads, changes and writes: two at once would lose one
 
     async def call(self, name: str, given: Mapping[str, Any], request: McpRequest) -> Result:
         """The result of one call. What goes wrong is a result too, in plain words."""
@@ -96,39 +94,6 @@ class McpTools:
         )
         texts = [reply.text, ended if reply.exit_code or not reply.text else ""]
         return mcp_result([text for text in texts if text], {**account_of(reply), "exit_code": reply.exit_code})
-
-    async def _write(self, caller: McpCaller, request: McpRequest, path: str, content: str) -> Result:
-        where = allowed_path(path, request.roots, self.root)
-        self._refuse_markers(caller, content)
-        data = encoded(content)
-
-        def write() -> bool:
-            with self._writing:
-                is_new = write_bytes(where, data)
-                caller.session.wrote(where, content=content, call_id=caller.call_id)
-                return is_new
-
-        created = await asyncio.to_thread(write)
-        text = f"{'Made' if created else 'Wrote'} {where}: {len(data)} bytes."
-        return mcp_result([text], {"path": where, "bytes": len(data), "created": created})
-
-    async def _edit(self, caller: McpCaller, request: McpRequest, path: str, old: str, new: str) -> Result:
-        where = allowed_path(path, request.roots, self.root)
-        self._refuse_markers(caller, old + "\n" + new)
-
-        def edit() -> int:
-            with self._writing:
-                edited = replace_once(read_bytes(where), old, new, path)
-                write_bytes(where, edited.data)
-                caller.session.wrote(where, call_id=caller.call_id)
-                return edited.line
-
-        line = await asyncio.to_thread(edit)
-        return mcp_result([f"Edited {where}, line {line}."], {"path": where, "line": line})
-
-    def _refuse_markers(self, caller: McpCaller, text: str) -> None:
-        if found := caller.session.markers_in(text) or self.readers.sessions.markers_in(text):
-            raise UsageError(f"this is a marker for omitted lines, not file content; read with fresh=true: {found[0]}")
 
     async def _restore_plan(self, caller: McpCaller, _: McpRequest, keep: Sequence[str] = (), **budget: int) -> Result:
         plan = await asyncio.to_thread(caller.session.restore_plan, keep=keep, budget=Budget(**budget))

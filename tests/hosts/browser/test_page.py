@@ -13,8 +13,7 @@ import pytest
 
 from readcache import Session
 from readcache.model.events import Record
-from readcache.report.page.gain_page import gain_page
-from readcache.report.page.replay_page import replay_page
+from readcache.report.page.savings import gain_page, replay_page
 from tests.report.parsed import page_of
 from tests.report.test_saved_pages import replayed, saving
 from tests.report.told import HOSTILE, TEXT, hostile_session, part, told

@@ -32,10 +32,10 @@ class McpHost:
 
     async def _converse(self, root: Path, steps: Sequence[Step], *, on: bool) -> list[Seen]:
         if not on:  # what the tools give then does not depend on the client: no process is started
-            agent = McpAgent(Direct(root), "main")
+            agent = McpAgent(Direct(root), root, "main")
             return [await agent.step(step) for step in steps]
         async with connected(root) as server:
-            agent = McpAgent(server, "main")
+            agent = McpAgent(server, root, "main")
             return [await agent.step(step) for step in steps]
 
     @staticmethod
@@ -64,8 +64,8 @@ class Direct:
 class McpAgent:
     """One reader: its conversation is the list of the results that it still sees."""
 
-    def __init__(self, server: Connected | Direct, name: str) -> None:
-        self.server, self.name = server, name
+    def __init__(self, server: Connected | Direct, root: Path, name: str) -> None:
+        self.server, self.root, self.name = server, root, name
         self.said = ["the task"]
         self.results: dict[str, str] = {}  # by call id
         self.number, self.batch = 0, ""
@@ -104,16 +104,22 @@ class McpAgent:
     async def use(self, call: Any, name: str, inner: list[Seen]) -> str:
         """The result of one call."""
         if isinstance(call, Delegate):
-            sub = McpAgent(self.server, name)
+            sub = McpAgent(self.server, self.root, name)
             inner += [await sub.step((one,)) for one in call.calls]
             return ""
         if isinstance(call, Bash):
             timeout: dict[str, Any] = {} if call.timeout is None else {"timeout": call.timeout}
             return (await self.tool("run", name, command=call.command, **timeout)).text
         if isinstance(call, Edit):
-            return (await self.tool("edit", name, path=call.path, old=call.old, new=call.new)).text
+            return self.edit(self.root / call.path, call.old, call.new)
         end: dict[str, Any] = {} if call.end is None else {"end": call.end}
         return (await self.tool("read", name, path=call.path, start=call.start, numbered=True, **end)).text
+
+    @staticmethod
+    def edit(path: Path, old: str, new: str) -> str:
+        """An edit tool of the client's own, of which the server is not told."""
+        path.write_text(path.read_text().replace(old, new, 1))
+        return "edited"
 
     async def tool(self, tool: str, name: str, **given: Any) -> Got:
         """Calls a tool of the server as this reader."""
@@ -132,7 +138,7 @@ def test_what_it_saves_is_measured(tmp_path: Path) -> None:
     async def converse(root: Path, switch: str) -> tuple[list[Seen], float]:
         async with connected(root, READCACHE=switch) as server:
             began = time.monotonic()
-            agent = McpAgent(server, "main")
+            agent = McpAgent(server, root, "main")
             seen = [await agent.step(step) for step in SHORT_STEPS]
             return seen, time.monotonic() - began
 

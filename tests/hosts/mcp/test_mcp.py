@@ -35,6 +35,11 @@ def root(tmp_path: Path) -> Path:
     return project
 
 
+def edit(root: Path) -> None:
+    """Change one line of shop.py, as a client's own edit tool does."""
+    (root / "shop.py").write_text(TEXT.replace("number 7 of", "number seven of"))
+
+
 def with_server(*options: str, **kinds: Any) -> Callable[[Callable[..., Awaitable[None]]], Callable[[Path], None]]:
     """A test that is given a connected client."""
 
@@ -62,7 +67,7 @@ def with_server(*options: str, **kinds: Any) -> Callable[[Callable[..., Awaitabl
 async def test_the_tools_say_what_they_take_and_do(server: Connected) -> None:
     listed = (await server.client.list_tools()).model_dump(by_alias=True, exclude_none=True)["tools"]
     tools = {tool["name"]: tool for tool in listed}
-    assert list(tools) == ["read", "run", "write", "edit", "restore_plan", "compacted", "stats"]
+    assert list(tools) == ["read", "run", "restore_plan", "compacted", "stats"]
     assert all(len(tool["description"]) > 40 and tool["inputSchema"]["type"] == "object" for tool in listed)
     assert tools["read"]["inputSchema"]["required"] == ["path"]
     hints = {name: tool["annotations"] for name, tool in tools.items()}
@@ -71,8 +76,6 @@ async def test_the_tools_say_what_they_take_and_do(server: Connected) -> None:
     assert hints["run"]["destructiveHint"]
     assert hints["run"]["openWorldHint"]
     assert not hints["run"]["readOnlyHint"]
-    assert hints["write"]["idempotentHint"]
-    assert not hints["edit"]["idempotentHint"]
 
 
 # ---------------------------------------------------------------- what is left out
@@ -107,15 +110,9 @@ async def test_commands_and_reads_are_sources_for_each_other(server: Connected) 
 @with_server(ONE)
 async def test_after_an_edit_the_file_is_shown_in_full(server: Connected, root: Path) -> None:
     await server.call("read", path="shop.py")
-    edited = await server.call("edit", path="shop.py", old="number 7 of", new="number seven of")
-    assert (edited.data["line"], edited.failed) == (7, False)
+    edit(root)
     await asyncio.sleep(PAUSE)
     assert await server.shown("read", path="shop.py") == TEXT.replace("number 7 ", "number seven ")
-    written = await server.call("write", path="new/one.txt", content=TEXT)
-    assert written.data["created"]
-    assert (root / "new/one.txt").read_text() == TEXT
-    await asyncio.sleep(PAUSE)
-    assert "[" in (await server.shown("read", path="new/one.txt"))[:1], "the agent wrote those bytes itself"
 
 
 @pytest.mark.parametrize("way", ["option", "environment"])
@@ -126,7 +123,7 @@ def test_a_preset_is_chosen_by_an_option_or_in_the_environment(root: Path, way: 
     async def converse() -> str:
         async with connected(root, ONE, *options, READCACHE_POLICY=preset if way == "environment" else "max") as server:
             await server.call("read", path="shop.py")
-            await server.call("edit", path="shop.py", old="number 7 of", new="number seven of")
+            edit(root)
             await asyncio.sleep(PAUSE)
             return await server.shown("read", path="shop.py")
 
@@ -202,30 +199,19 @@ async def test_readers_that_the_client_names_are_served_apart(server: Connected)
 
 
 @with_server()
-async def test_errors_are_plain_words(server: Connected, root: Path) -> None:
-    (root / "twice").write_text("aaa\n")
-    (root / "dos").write_bytes(b"one\r\ntwo\r\n")
+async def test_errors_are_plain_words(server: Connected) -> None:
     wrong: list[tuple[str, dict[str, Any], str]] = [
         ("read", {"path": "nowhere.py"}, "cannot read"),
         ("read", {}, "'path' is a required property"),
         ("read", {"path": "shop.py", "start": "first"}, "start: 'first' is not of type 'integer'"),
         ("read", {"path": "shop.py", "limit": 5}, "'limit' was unexpected"),
         ("read", {"path": "."}, "irectory"),
-        ("edit", {"path": "shop.py", "old": "no such line", "new": ""}, "not found in shop.py: read the file"),
-        ("edit", {"path": "shop.py", "old": "number", "new": "count"}, "60 times in shop.py: include more context"),
-        ("edit", {"path": "twice", "old": "aa", "new": "b"}, "2 times"),
-        ("edit", {"path": "dos", "old": "one\ntwo", "new": "b"}, "lines end with \\r\\n"),
-        ("edit", {"path": "twice", "old": "aaa", "new": "aaa"}, "are identical"),
-        ("edit", {"path": "nowhere.py", "old": "a", "new": "b"}, "nowhere.py: No such file"),
-        ("write", {"path": ".", "content": "x"}, "not a regular file"),
-        ("write", {"path": "shop.py/x", "content": "x"}, "cannot write"),
         ("compacted", {"restored": {"items": 3}}, "not a restore plan"),
-        ("no_such_tool", {}, "there are read, run, write"),
+        ("no_such_tool", {}, "there are read, run, restore_plan"),
     ]
     for name, given, words in wrong:
         got = await server.call(name, **given)
         assert (got.failed, words in got.text, "Traceback" in got.text) == (True, True, False), got
-    assert ((root / "shop.py").read_text(), (root / "twice").read_text()) == (TEXT, "aaa\n")
 
 
 @with_server()
@@ -249,17 +235,13 @@ def test_the_clients_roots_are_respected_also_through_links(root: Path, mode: st
     (root / "link").symlink_to(outside)
     (root / "secret").symlink_to(outside / "secret")
     (root / "fine").symlink_to(allowed)
-    (root / "dangling").symlink_to(outside / "to be")
-
-    edit = {"old": "s", "new": "x"}
-    touching: list[tuple[str, dict[str, Any]]] = [("read", {}), ("write", {"content": "x"}), ("edit", edit)]
+    (root / "dangling").symlink_to(outside / "no file")
 
     async def converse() -> None:
         async with connected(root, mode=mode, roots=[root.as_uri(), allowed.as_uri()]) as server:
             for path in ("link/secret", "secret", "../outside/secret", str(outside / "secret"), "dangling"):
-                for name, given in touching:
-                    got = await server.call(name, path=path, **given)
-                    assert (got.failed, "outside what this client allows" in got.text) == (True, True), (name, path)
+                got = await server.call("read", path=path)
+                assert (got.failed, "outside what this client allows" in got.text) == (True, True), path
             got = await server.call("read", path="link/secret")
             assert f"since it is a link to {outside}/secret" in got.text
             assert (await server.call("run", command="pwd", cwd="link")).failed
@@ -268,8 +250,6 @@ def test_the_clients_roots_are_respected_also_through_links(root: Path, mode: st
             assert await server.shown("run", command="pwd") == f"{root}\n"
 
     asyncio.run(converse())
-    assert (outside / "secret").read_text() == "secret\n"
-    assert not (outside / "to be").exists()
 
 
 @pytest.mark.parametrize("mode", ERAS)
@@ -293,20 +273,6 @@ def test_without_roots_the_working_directory_is_the_limit(root: Path, tmp_path: 
             assert await server.shown("read", path="x") == "x\n"
 
     asyncio.run(converse())
-
-
-@with_server(ONE)
-async def test_our_own_markers_are_never_written_into_a_file(server: Connected, root: Path) -> None:
-    await server.call("read", path="shop.py")
-    await asyncio.sleep(PAUSE)
-    marker = (await server.shown("read", path="shop.py")).strip()
-    content, edit = {"content": f"a\n  {marker}\nb\n"}, {"old": LINES[0], "new": marker}
-    writing: list[tuple[str, dict[str, Any]]] = [("write", content), ("edit", edit)]
-    for name, given in writing:
-        got = await server.call(name, path="shop.py", **given)
-        assert got.failed
-        assert "this is a marker for omitted lines" in got.text
-    assert (root / "shop.py").read_text() == TEXT
 
 
 # ---------------------------------------------------------------- long commands
@@ -366,14 +332,6 @@ def test_no_command_outlives_its_server(root: Path, number: int | None) -> None:
     assert not os.path.exists(f"/proc/{pid}/cwd")
 
 
-@with_server()
-async def test_edits_at_once_all_count(server: Connected, root: Path) -> None:
-    numbers = range(10, 50)
-    edits = [server.call("edit", path="shop.py", old=f"number {n} of", new=f"No. {n} of") for n in numbers]
-    assert not any(got.failed for got in await asyncio.gather(*edits))
-    assert (root / "shop.py").read_text().count("No. ") == len(numbers)
-
-
 # ---------------------------------------------------------------- switches, failures, the end
 
 
@@ -399,7 +357,6 @@ def test_a_store_that_cannot_be_used_costs_the_agent_nothing(root: Path) -> None
             for _ in range(3):
                 assert await server.shown("read", path="shop.py") == TEXT
                 await asyncio.sleep(PAUSE)
-            assert not (await server.call("write", path="a", content="b")).failed
 
     asyncio.run(converse())
 

@@ -1,0 +1,224 @@
+"""The HTML that every page is made of: escaped text, the frame around a page, tables with bars, drawings with scales.
+
+What an agent saw is hostile: it may hold markup, and characters that hide or turn what is read. A page loads nothing,
+and runs only our own script, whatever text it shows.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.resources import files
+from typing import NamedTuple
+
+from readcache.model.policy import CHARS_PER_TOKEN
+
+_PLAIN = "\n\t\u200d"  # the last joins the parts of an emoji and shows nothing by itself
+# Each page begins with this: a file that does may be overwritten.
+BEGINNING = "<!doctype html>\n<!-- made by `readcache "
+HEIGHT = 200  # of a plot, in units of its own
+PARTS = 4  # of a scale, about
+APART = 0.06  # of the width: labels that are nearer to each other would touch
+
+
+def escaped(text: str) -> str:
+    """The text between tags or in quoted attributes, every character of it visible and none of it markup. One without
+    a shape becomes its number: `\\x1b`, `\\u202e`."""
+    return _shown(html.escape(text), "", "")
+
+
+def marked_up(text: str) -> str:
+    """As `escaped`, between tags alone: what stands for a character without a shape is set apart from a text that
+    merely looks like it."""
+    return _shown(html.escape(text, quote=False), "<b>", "</b>")
+
+
+def _shown(text: str, begin: str, end: str) -> str:
+    odd = [c for c in set(text) if not c.isprintable() and c not in _PLAIN]
+    return text.translate({ord(c): f"{begin}{_number_of(c)}{end}" for c in odd}) if odd else text
+
+
+def _number_of(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def attributes(**values: str | int | bool | None) -> str:
+    """` name="value"` of each; nothing for None and False. An underscore in a name stands for a hyphen, and at its end
+    for nothing."""
+    parts = []
+    for name, value in values.items():
+        if value is None or value is False:
+            continue
+        name = name.rstrip("_").replace("_", "-")
+        parts.append(f" {name}" if value is True else f' {name}="{escaped(str(value))}"')
+    return "".join(parts)
+
+
+def number(value: int) -> str:
+    """`12,345`, with a minus that is as wide as a digit."""
+    return f"{value:,}".replace("-", "−")
+
+
+def brief(value: int) -> str:
+    """`12k`: at most four characters, for columns."""
+    for unit, size in (("M", 1_000_000), ("k", 1_000)):
+        if abs(value) >= size:
+            short = value / size
+            return (f"{short:.1f}" if abs(short) < 9.95 else f"{short:.0f}").replace("-", "−") + unit
+    return number(value)
+
+
+def plural(value: int, one: str) -> str:
+    """`1 call`, `2 calls`."""
+    return f"{number(value)} {one if value == 1 else one + 's'}"
+
+
+def tokens(chars: int) -> int:
+    """As an estimate: the log has characters."""
+    return chars // CHARS_PER_TOKEN
+
+
+def whole_page(
+    command: str,
+    title: str,
+    about: Mapping[str, str],
+    main: Iterable[str],
+    footer: str,
+    *,
+    links: str = "",
+    skip: str = "",
+    script: str = "",
+) -> Iterator[str]:
+    """The page in parts. `command`: the command of readcache that makes it. `about`: facts for its head. `main`,
+    `footer`, `links` (to its parts) and `skip` (past its head): as HTML. `script`: the name of its file."""
+    style, code = _data("page.css"), _data(script) if script else ""
+    rules = (
+        f"default-src 'none'; style-src '{_hash(style)}'; style-src-attr 'unsafe-inline'; "
+        f"script-src '{_hash(code) if code else 'none'}'; base-uri 'none'; form-action 'none'"
+    )
+    yield f"{BEGINNING}{command}` -->\n"
+    yield '<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+    yield f'<meta http-equiv="Content-Security-Policy" content="{rules}">\n'
+    yield '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+    yield '<meta name="referrer" content="no-referrer">\n<meta name="color-scheme" content="light dark">\n'
+    yield f"<title>{escaped(title)} · readcache</title>\n<style>{style}</style>\n</head>\n<body>\n{skip}"
+    yield f'<header><p class="by">readcache {command}</p><h1>{escaped(title)}</h1>\n<p class="about">'
+    yield " ".join(f"<span>{escaped(name)} <b>{escaped(value)}</b></span>" for name, value in about.items())
+    yield f"</p>\n{links}</header>\n<main>\n"
+    yield from main
+    yield f"</main>\n<footer><p>{footer}</p></footer>\n"
+    yield f"<script>{code}</script>\n" if code else ""
+    yield "</body>\n</html>\n"
+
+
+def _data(name: str) -> str:
+    return files("readcache.report.page").joinpath(name).read_text("utf-8")
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+class Bar(NamedTuple):
+    """A cell: text with a note, and a bar of `length` (a share of the longest) below it. `kind`: its colour."""
+
+    text: str
+    length: float | None = None
+    note: str = ""
+    kind: str = "left"
+
+
+Row = Sequence[Bar | str]
+
+
+def bar_table(heads: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
+    """The first cell of a row is its head."""
+    yield "<table><thead><tr>"
+    yield "".join(f'<th scope="col">{escaped(head)}</th>' for head in heads)
+    yield "</tr></thead><tbody>"
+    for first, *rest in rows:
+        yield f'<tr><th scope="row">{_cell(first)}</th>{"".join(f"<td>{_cell(cell)}</td>" for cell in rest)}</tr>'
+    yield "</tbody></table>\n"
+
+
+def lengths(values: Sequence[float]) -> list[float]:
+    """Of the bars for these values, none of them below 0."""
+    most = max(values, default=0)
+    return [max(0.0, value) / most if most > 0 else 0.0 for value in values]
+
+
+def _cell(cell: Bar | str) -> str:
+    if isinstance(cell, str):
+        return escaped(cell)
+    note = f" <small>{escaped(cell.note)}</small>" if cell.note else ""
+    bar = f'<i class="bar {cell.kind}" style="--length:{cell.length:.3f}"></i>' if cell.length is not None else ""
+    return escaped(cell.text) + note + bar
+
+
+def ticks(most: int, parts: int = PARTS) -> range:
+    """0, and the round numbers up to the first that is at least `most`."""
+    step = 1
+    while step * parts < most:
+        step = step * 5 // 2 if str(step)[0] == "2" else step * 2
+    return range(0, step * max(1, -(-most // step)) + 1, step)
+
+
+def height_of(value: float, scale: range) -> int:
+    """Of a value on a scale, from the top of the plot."""
+    return HEIGHT - round(HEIGHT * value / scale[-1])
+
+
+def steps_path(values: Sequence[float], scale: range) -> str:
+    """An area under one value for each unit of width."""
+    parts, before = [f"M0 {HEIGHT}"], HEIGHT
+    for at, value in enumerate(values):
+        if (height := height_of(value, scale)) != before:
+            parts.append(f"H{at}V{height}")
+            before = height
+    return f"{''.join(parts)}H{len(values)}V{HEIGHT}z"
+
+
+def svg(width: int, height: int, label: str, inside: str) -> str:
+    """A drawing that is stretched to its place."""
+    named = attributes(viewBox=f"0 0 {width} {height}", preserveAspectRatio="none", role="img", aria_label=label)
+    return f"<svg{named}>{inside}</svg>"
+
+
+def drawn_path(kind: str, drawn: str) -> str:
+    """`kind`: its class. Nothing where nothing is drawn."""
+    return f'<path class="{kind}" d="{drawn}"/>' if drawn else ""
+
+
+def plot(
+    width: int,
+    scale: range,
+    label: str,
+    inside: str,
+    marks: Iterable[tuple[float, str]],
+    units: tuple[str, str],
+    below: Iterable[tuple[float, str]],
+) -> Iterator[str]:
+    """A drawing with its scales. `units`: of the upright and of the level scale. `marks` at its upper edge and `below`
+    it: labels, each at a place in units of width."""
+    grid = "".join(f"M0 {height_of(value, scale)}H{width}" for value in scale[1:])
+    labels = ((n, brief(n).replace(".0", "")) for n in scale)
+    upright = "".join(f'<span style="bottom:{100 * n / scale[-1]:.2f}%">{text}</span>' for n, text in labels)
+    yield f'<div class="strip plot"><div class="name y"><b>{units[0]}</b><div class="scale">{upright}</div></div>'
+    yield f'<div class="area">{svg(width, HEIGHT, label, drawn_path("grid", grid) + inside)}'
+    yield f'<div class="scale marks">{_placed(marks, width)}</div></div></div>'
+    yield f'<div class="strip x"><span class="name">{units[1]}</span>'
+    yield f'<div class="scale">{_placed(below, width)}</div></div>'
+
+
+def _placed(labels: Iterable[tuple[float, str]], width: int) -> str:
+    """All of them; those without room are hidden until there is some."""
+    parts, last = [], -1.0
+    for at, text in labels:
+        share = at / width
+        is_hidden = share >= 1 or share - last < APART
+        last = last if is_hidden else share
+        named = attributes(data_at=f"{at:g}", style=f"left:{100 * share:.2f}%", hidden=is_hidden)
+        parts.append(f"<span{named}>{text}</span>")
+    return "".join(parts)
