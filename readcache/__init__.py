@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from readcache.disk.changes import Change, notice
-    from readcache.model.errors import ReadcacheError, StoreError, UsageError
-    from readcache.model.frame import Frame
-    from readcache.model.policy import Budget, Head, HeadTail, Insist, Marks, Mode, Policy
-    from readcache.model.reply import Omitted, Outcome, Reason, Reply, Shown
-    from readcache.model.view import View
-    from readcache.restore.plan import Compaction, RestoreItem, RestorePlan
+    from readcache.core.model.errors import ReadcacheError, StoreError, UsageError
+    from readcache.core.model.frame import Frame
+    from readcache.core.model.policy import Budget, Head, HeadTail, Insist, Marks, Mode, Policy
+    from readcache.core.model.reply import Omitted, Outcome, Reason, Reply, Shown
+    from readcache.core.model.view import View
+    from readcache.core.restore.plan import Compaction, RestoreItem, RestorePlan
     from readcache.session import Session, Sessions
+    from readcache.session.disk.changes import Change, notice
 
 __all__ = [
     "Budget",
@@ -70,13 +70,13 @@ def lazy_names(homes: dict[str, str], package: dict[str, Any]) -> Callable[[str]
 
 __getattr__ = lazy_names(
     {
-        "readcache.disk.changes": "Change notice",
-        "readcache.model.errors": "ReadcacheError StoreError UsageError",
-        "readcache.model.frame": "Frame",
-        "readcache.model.view": "View",
-        "readcache.model.policy": "Budget Head HeadTail Insist Marks Mode Policy",
-        "readcache.model.reply": "Omitted Outcome Reason Reply Shown",
-        "readcache.restore.plan": "Compaction RestoreItem RestorePlan",
+        "readcache.session.disk.changes": "Change notice",
+        "readcache.core.model.errors": "ReadcacheError StoreError UsageError",
+        "readcache.core.model.frame": "Frame",
+        "readcache.core.model.view": "View",
+        "readcache.core.model.policy": "Budget Head HeadTail Insist Marks Mode Policy",
+        "readcache.core.model.reply": "Omitted Outcome Reason Reply Shown",
+        "readcache.core.restore.plan": "Compaction RestoreItem RestorePlan",
         "readcache.session": "Session Sessions",
     },
     globals(),

@@ -24,7 +24,7 @@
 
 enum {
   ROOM_HEAD = 4 << 20,                  /* bytes; the server takes no longer head */
-  MOST_HELD = 8000000, LONGEST_HELD = HELD_SECONDS, /* bytes and seconds, as in readcache/model/limits.py and process/child.py */
+  MOST_HELD = 8000000, LONGEST_HELD = HELD_SECONDS, /* bytes and seconds, as in readcache/core/model/limits.py and process/child.py */
   ROOM_OUTPUT = MOST_HELD + (1 << 17),
 };
 enum { ALRM = 14, TERM = 15, INT = 2, HUP = 1, QUIT = 3, USR1 = 10, USR2 = 12, PIPE = 13, XFSZ = 25, CHLD = 17, KILL = 9 };

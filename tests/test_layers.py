@@ -170,7 +170,7 @@ def test_no_two_public_things_have_one_name() -> None:
         for node in tree_of(path).body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef) and node.name[0] != "_":
                 homes.setdefault(node.name, set()).add(str(path.relative_to(PACKAGE)))
-    assert not {name: sorted(places) for name, places in homes.items() if len(places) > 1}
+    assert not {name: sorted(modules) for name, modules in homes.items() if len(modules) > 1}
 
 
 def test_public_things_say_what_they_are() -> None:
@@ -208,8 +208,8 @@ def test_a_plain_read_loads_no_parser() -> None:
 
 def test_the_shell_package_brings_its_reader_only_when_it_is_asked_for() -> None:
     program = (
-        "from readcache.shell import grammar, prefilter; before = 'readcache.shell.read' in sys.modules;"
-        "import readcache.shell; from readcache.shell import read_command;"
-        "assert not before and not hasattr(readcache.shell, 'functools') and read_command('cat f', '/w').claims"
+        "from readcache.core.shell import grammar, prefilter; before = 'readcache.core.shell.read' in sys.modules;"
+        "import readcache.core.shell; from readcache.core.shell import read_command;"
+        "assert not before and not hasattr(readcache.core.shell, 'functools') and read_command('cat f', '/w').claims"
     )
     assert not loaded_by(program)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from readcache import __version__
-from readcache.model.errors import ReadcacheError
+from readcache.core.model.errors import ReadcacheError
 
 _VERSION = f"READCACHE_ALONE={__version__}\0".encode()  # stands in the client of this version, and in no other
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from contextlib import closing
 
+from readcache.core.model.errors import ReadcacheError
 from readcache.log.store import open_store
-from readcache.model.errors import ReadcacheError
 from readcache.process.settings import Settings
 from readcache.process.state import is_missing
 from readcache.report.coverage import ENOUGH, HostCoverage
@@ -38,7 +38,7 @@ def coverage_lines(spec: str) -> list[str]:
 def check_coverage(settings: Settings) -> str:
     """Return how many of the newest results were judged. ReadcacheError if readcache does not work in a host."""
     found = coverage(settings.store_spec())
-    if troubles := [trouble for host in found if (trouble := host.trouble())]:
-        raise ReadcacheError("; ".join(troubles))
+    if problems := [problem for host in found if (problem := host.problem())]:
+        raise ReadcacheError("; ".join(problems))
     seen = ", ".join(f"{host.host or 'no host'}: {host.judged} of {host.seen}" for host in found)
     return f"judged of the newest: {seen}" if seen else "none yet"

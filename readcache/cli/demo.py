@@ -10,8 +10,8 @@ from pathlib import Path
 
 from readcache import Outcome, Session
 from readcache.cli.output import say
-from readcache.model.errors import ReadcacheError
-from readcache.model.text import split_lines
+from readcache.core.model.errors import ReadcacheError
+from readcache.core.model.text import split_lines
 from readcache.process.settings import Settings
 
 SHOP = '''\

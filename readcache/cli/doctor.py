@@ -21,9 +21,9 @@ from readcache.cli.coverage import check_coverage
 from readcache.cli.kept import what_is_kept
 from readcache.cli.output import say
 from readcache.cli.standing import PAUSED
-from readcache.model.errors import ReadcacheError
-from readcache.model.limits import LARGEST_OUTPUT
-from readcache.model.policy import Policy
+from readcache.core.model.errors import ReadcacheError
+from readcache.core.model.limits import LARGEST_OUTPUT
+from readcache.core.model.policy import Policy
 from readcache.process import failures
 from readcache.process.mode import MODES
 from readcache.process.settings import SESSION_FROM, Settings, clip_sizes, session_variable
@@ -86,10 +86,10 @@ def _bash() -> str:
     path = shutil.which("bash")
     if path is None:
         raise ReadcacheError("not found: install bash, or put it on PATH")
-    ran = subprocess.run([path, "--version"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=10)
-    if ran.returncode or not ran.stdout:
-        raise ReadcacheError(f"{path} --version ends with status {ran.returncode}: put another one on PATH")
-    return f"{path}: {ran.stdout.splitlines()[0]}"
+    done = subprocess.run([path, "--version"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=10)
+    if done.returncode or not done.stdout:
+        raise ReadcacheError(f"{path} --version ends with status {done.returncode}: put another one on PATH")
+    return f"{path}: {done.stdout.splitlines()[0]}"
 
 
 def _mode(settings: Settings) -> str:
@@ -113,9 +113,9 @@ def _store(settings: Settings) -> str:
     _require_room(path)
     if is_missing(spec):
         return f"none yet; will be created at {path}"
+    from readcache.core.model.events import Failed
+    from readcache.core.model.records import unreadable_events
     from readcache.log.store import open_store
-    from readcache.model.events import Failed
-    from readcache.model.records import unreadable_events
 
     with closing(open_store(spec)) as store, contextlib.suppress(_Undone), store.transaction():
         contexts = list(store.sessions())
@@ -208,10 +208,10 @@ def _server(settings: Settings) -> str:
 def _servers_of_others(settings: Settings) -> Iterator[str]:
     """Of the servers of this store that belong to other versions."""
     from readcache.serve import stop
-    from readcache.serve.place import server_place
+    from readcache.serve.place import server_paths
 
-    mine, _ = server_place(settings.store)
-    for path in stop.places_of_all_versions(mine):
+    mine, _ = server_paths(settings.store)
+    for path in stop.socket_paths_of_all_versions(mine):
         if path != mine and stop.answers(path):
             end = "it ends when idle, or with `readcache serve --stop`"
             yield f"; one of readcache {stop.version_at(path)} is still running: {end}"
@@ -248,7 +248,7 @@ def _session(settings: Settings) -> str:
 
 
 def _shims(settings: Settings, named: str | None) -> str:
-    from readcache.cli.shim_files import find_closed_to_others, find_trouble, socket_beside
+    from readcache.cli.shim_files import find_closed_to_others, find_problem, socket_beside
     from readcache.cli.shims import find_directories, kept_bash_env
 
     directories = find_directories(os.environ)
@@ -256,9 +256,9 @@ def _shims(settings: Settings, named: str | None) -> str:
         directories.append(os.path.realpath(named))
     if not directories:
         return "none on PATH or in BASH_ENV"
-    troubles = [trouble for directory in directories for trouble in find_trouble(directory)]
-    if troubles:
-        raise ReadcacheError("; ".join(troubles))
+    problems = [problem for directory in directories for problem in find_problem(directory)]
+    if problems:
+        raise ReadcacheError("; ".join(problems))
     notes = [", ".join(directories)]
     if not os.environ.get("READCACHE", ""):
         notes.append("they omit nothing until READCACHE=on is set")

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from readcache import Outcome
 from readcache.cli.output import say
 from readcache.cli.show import call_of, clock, open_recorded, row, short
-from readcache.model.events import Delivered, Event, Failed, Origin, Record, Wrote
-from readcache.model.key_view import KeyView
-from readcache.model.paths import canonical_path
-from readcache.model.spans import Spans, merge_spans
-from readcache.model.view import View
-from readcache.model.writes import concerns
+from readcache.core.model.events import Delivered, Event, Failed, Origin, Record, Wrote
+from readcache.core.model.key_view import KeyView
+from readcache.core.model.paths import canonical_path
+from readcache.core.model.spans import Spans, merge_spans
+from readcache.core.model.view import View
+from readcache.core.model.writes import concerns
 from readcache.process.settings import Settings
 
 _LAST = 1 << 60  # past the end of any file
@@ -56,11 +56,11 @@ def _in_line(record: Record) -> str:
 
 
 def _shows(event: Delivered, path: str) -> bool:
-    return any(path in piece.keys for piece in event.pieces) or any(p.path == path for p in event.pointers)
+    return any(path in mapped.keys for mapped in event.source_map) or any(p.path == path for p in event.markers)
 
 
 def _writes(event: Event, path: str) -> bool:
-    return isinstance(event, Wrote) and any(concerns(key, path) for key in (*event.keys, *event.perhaps))
+    return isinstance(event, Wrote) and any(concerns(key, path) for key in (*event.keys, *event.possible_writes))
 
 
 def _shown_line(record: Record, event: Delivered, view: View, path: str) -> str:
@@ -69,10 +69,10 @@ def _shown_line(record: Record, event: Delivered, view: View, path: str) -> str:
 
 
 def _what_was_shown(event: Delivered, path: str) -> str:
-    pieces = [piece for piece in event.pieces if path in piece.keys]
-    spans = merge_spans((piece.first, piece.first + piece.count - 1) for piece in pieces if piece.first)
-    loose = sum(piece.count for piece in pieces if not piece.first)
-    left_out = merge_spans((p.start, p.end) for p in event.pointers if p.path == path)
+    source_map = [mapped for mapped in event.source_map if path in mapped.keys]
+    spans = merge_spans((mapped.first, mapped.first + mapped.count - 1) for mapped in source_map if mapped.first)
+    loose = sum(mapped.count for mapped in source_map if not mapped.first)
+    left_out = merge_spans((p.start, p.end) for p in event.markers if p.path == path)
     parts = [
         f"{_ORIGINS[event.origin]} lines {_in_words(spans)}" if spans else "",
         f"{loose} lines, numbers unknown" if loose else "",
@@ -87,15 +87,15 @@ def _in_words(spans: Spans) -> str:
 
 def _visible_lines(known: KeyView) -> list[str]:
     out = []
-    for start, end, reference in known.numbered.overlaps(1, _LAST):
-        event = reference.event
+    for start, end, visible in known.numbered.overlaps(1, _LAST):
+        event = visible.event
         out.append(f"lines {start}-{end} in {event.call_id}: {short(event.label)}")
-    for reference in known.loose:
-        event, count = reference.event, reference.piece.count
+    for visible in known.loose:
+        event, count = visible.event, visible.mapped.count
         out.append(f"{count} lines, numbers unknown, in {event.call_id}: {short(event.label)}")
     if known.stale and known.invalid is not None:
         cause = "the agent's write" if known.invalid.written else "a change"
-        calls = ", ".join(dict.fromkeys(reference.event.call_id for reference in known.stale))
+        calls = ", ".join(dict.fromkeys(visible.event.call_id for visible in known.stale))
         out.append(f"as it was before {cause}: {calls}")
     return out
 

@@ -20,11 +20,11 @@ from typing import Any
 
 from readcache.cli.proof import markers_in, recorded_proof
 from readcache.cli.replay import kept_transcripts
-from readcache.hosts.host import Host, Where
+from readcache.core.model.errors import ReadcacheError
+from readcache.hosts.host import Host, InstallTarget
 from readcache.hosts.scripted import Scripted
 from readcache.hosts.settings_files.switch import Switch
 from readcache.log.store import open_store
-from readcache.model.errors import ReadcacheError
 from readcache.process.settings import Settings
 
 SECONDS = 90.0  # for the whole conversation; a host that starts for the first time takes 10
@@ -37,11 +37,11 @@ class NotFired(Exception):
     """The host could not be tried; the message says why."""
 
 
-def say_proof(host: Host, where: Where, settings: Settings) -> str:
+def say_proof(host: Host, target: InstallTarget, settings: Settings) -> str:
     """Return what proves that the model's copy changed, or why nothing does. Raise ReadcacheError if the trial failed:
     no older transcript outweighs that."""
     try:
-        is_changed = fire(host, where)
+        is_changed = fire(host, target)
     except NotFired as error:
         if path := recorded_proof(host.name, settings):
             return f"proven by {path} ({error})"
@@ -50,19 +50,19 @@ def say_proof(host: Host, where: Where, settings: Settings) -> str:
         return f"not proven ({error}): {todo}"
     if not is_changed:
         what = "tried and failed: a scripted model was sent both reads of a file in full"
-        again = f"update {host.name} and readcache, then run `readcache init {host.name} {where.place()}`"
+        again = f"update {host.name} and readcache, then run `readcache init {host.name} {target.scope_option()}`"
         raise ReadcacheError(f"{what}, so nothing is omitted here; {again}")
-    advised = "" if where.mode == "on" else ", had it been on"
+    advised = "" if target.mode == "on" else ", had it been on"
     return f"proven by a scripted model, which was sent a marker for its second read{advised}"
 
 
-def fire(host: Host, where: Where) -> bool:
+def fire(host: Host, target: InstallTarget) -> bool:
     """True if the model was sent our marker in place of the canary's lines. NotFired where nothing was tried, or the
     host did not make both calls. The host gets a home directory of its own, so it has no settings, conversation or key
     of the user's."""
     if host.scripted is None:
         raise NotFired("no scripted model is known for it")
-    if limit := host.only_advises(where):
+    if limit := host.only_advises(target):
         raise NotFired(limit)
     scripted, canary = host.scripted(), f"canary {secrets.token_hex(8)}"
     name = scripted.words[0]
@@ -74,7 +74,7 @@ def fire(host: Host, where: Where) -> bool:
         project.mkdir()
         (project / "canary.txt").write_text("".join(f"{canary}, line {number}\n" for number in range(LINES)))
         with _model(scripted) as model:
-            env = _switch_on(host, where, Path(directory, "home"), model) | {"READCACHE_STORE": store}
+            env = _switch_on(host, target, Path(directory, "home"), model) | {"READCACHE_STORE": store}
             said = _run([program, *scripted.words[1:]], str(project), env, model.is_done)
         if model.last is None:
             raise NotFired(f"{name} read no file twice, and {said}")
@@ -85,14 +85,14 @@ def fire(host: Host, where: Where) -> bool:
     return texts.count(f"{canary}, line {LINES - 1}") == 1 and any(marker in texts for marker in markers)
 
 
-def _switch_on(host: Host, where: Where, home: Path, model: _Model) -> dict[str, str]:
+def _switch_on(host: Host, target: InstallTarget, home: Path, model: _Model) -> dict[str, str]:
     """Switch the host on in that home, as a user does. Returns the environment to run it in."""
     for path, text in model.scripted.files(model.url).items():
         (home / path).parent.mkdir(parents=True, exist_ok=True)
         (home / path).write_text(text)
-    programs = {name: value for name, value in where.environment.items() if name == "PATH"}
-    there = where._replace(home=str(home), is_user=True, mode="on", environment=programs)
-    if set(map(type, host.changes(there))) != set(map(type, host.changes(where))):
+    programs = {name: value for name, value in target.environment.items() if name == "PATH"}
+    there = target._replace(home=str(home), is_user=True, mode="on", environment=programs)
+    if set(map(type, host.changes(there))) != set(map(type, host.changes(target))):
         there = there._replace(environment={})  # by hooks, as in a project whose plugins Claude Code does not load
     switch = Switch(host, there, str(home / "remembered"))
     switch.write(switch.plan_on())

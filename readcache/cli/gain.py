@@ -13,9 +13,9 @@ from dataclasses import replace
 
 from readcache.cli.coverage import coverage, coverage_lines
 from readcache.cli.output import print_parts, say, width, write_html
+from readcache.core.model.errors import ReadcacheError, StoreError, UsageError
 from readcache.log.store import Store, open_store
 from readcache.log.store.open import without_password
-from readcache.model.errors import ReadcacheError, StoreError, UsageError
 from readcache.process.ages import seconds_of
 from readcache.process.settings import Settings
 from readcache.process.state import is_missing, require_recorded
@@ -37,7 +37,7 @@ def gain_command(options: argparse.Namespace, settings: Settings) -> int:
     require_recorded(spec)
     price, asked = _price(options.price), _asked(options, _groups(options))
     if options.model:
-        from readcache.replay.prices import built_in_prices, prices_of
+        from readcache.report.replay.prices import built_in_prices, prices_of
 
         model = prices_of(options.model, built_in_prices())
         asked = replace(asked, prices=model.ratios, seconds=model.seconds)
@@ -66,10 +66,10 @@ def _short(spec: str) -> str:
             for session, agent, _, newest in store.sessions():
                 if _local_day(newest) >= found.asked.today:
                     found.add_reader(session, agent, store.records(session, agent))
-        trouble = next(filter(None, (host.trouble() for host in coverage(spec))), "")
+        problem = next(filter(None, (host.problem() for host in coverage(spec))), "")
     except StoreError:
         return "readcache: the store cannot be read, see `readcache doctor`"
-    return f"readcache: {trouble}" if trouble else short_line(found)
+    return f"readcache: {problem}" if problem else short_line(found)
 
 
 def _contexts(store: Store, options: argparse.Namespace) -> Iterator[tuple[str, str, int, float]]:

@@ -18,10 +18,10 @@ from typing import Any
 
 from readcache import RestorePlan, Session
 from readcache.cli.output import warn
+from readcache.core.model.errors import ReadcacheError, StoreError, UsageError
+from readcache.core.model.events import Delivered
+from readcache.core.model.policy import Budget
 from readcache.log.store.open import without_password
-from readcache.model.errors import ReadcacheError, StoreError, UsageError
-from readcache.model.events import Delivered
-from readcache.model.policy import Budget
 from readcache.process.held import chosen_policy
 from readcache.process.settings import Settings
 from readcache.process.state import is_missing
@@ -138,8 +138,8 @@ def _unknown(settings: Settings, *agents: str) -> ReadcacheError:
     if agents:
         known = f"there are: {', '.join(sorted(agents))}"
         return ReadcacheError(f"nothing recorded for agent {settings.agent} in {settings.session}; {known}")
-    place = without_password(settings.store_spec())
-    return ReadcacheError(f"nothing of session {settings.session} was recorded in {place}: see `readcache log`")
+    address = without_password(settings.store_spec())
+    return ReadcacheError(f"nothing of session {settings.session} was recorded in {address}: see `readcache log`")
 
 
 def _reach(session: Session, trouble: str) -> None:

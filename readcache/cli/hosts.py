@@ -13,14 +13,14 @@ from readcache.cli.client import find_client
 from readcache.cli.kept import what_is_kept
 from readcache.cli.options import HOST_OPTIONS
 from readcache.cli.output import say, warn
+from readcache.core.model.errors import UsageError
+from readcache.core.model.plugins import plugin_names
+from readcache.core.model.policy import Policy
 from readcache.hosts import MODULES, find_host
 from readcache.hosts.hooks import python_program
-from readcache.hosts.host import Host, Where
+from readcache.hosts.host import Host, InstallTarget
 from readcache.hosts.settings_files.files import FileChange
-from readcache.hosts.settings_files.switch import Switch, remembered_places
-from readcache.model.errors import UsageError
-from readcache.model.plugins import plugin_names
-from readcache.model.policy import Policy
+from readcache.hosts.settings_files.switch import Switch, remembered_installs
 from readcache.process.settings import Settings
 from readcache.process.state import state_directory
 
@@ -34,11 +34,11 @@ def init_command(options: argparse.Namespace, settings: Settings) -> int:
     mode = "off" if options.off else "advise" if options.advise else "on" if options.on else host.mode
     Policy.named(options.policy or "default").restoring(options.restore or "")
     given = {name: value for name in HOST_OPTIONS if (value := getattr(options, name))}
-    where = where_here(host, is_user=not options.project, mode=mode)._replace(**given)
-    limit = host.only_advises(where) if mode == "on" else None
+    target = install_target_here(host, is_user=not options.project, mode=mode)._replace(**given)
+    limit = host.only_advises(target) if mode == "on" else None
     mode = "advise" if limit else mode
-    where = where._replace(mode=mode)
-    switch = Switch(host, where, memory())
+    target = target._replace(mode=mode)
+    switch = Switch(host, target, memory())
     changes = switch.plan_on()
     make_changes(switch, changes, is_dry=options.dry_run)
     why = limit or (host.why if mode == host.mode else "as requested")
@@ -46,15 +46,15 @@ def init_command(options: argparse.Namespace, settings: Settings) -> int:
     say(f"{host.name}: {done}{mode} ({why})")
     if mode == "off":
         return 0
-    if way := host.second_best(where):
+    if way := host.second_best(target):
         say(f"way: {way}")
-    say(f"next: {host.todo(where)}")
-    if where.program == SHARED and host.keeps:  # mini-swe-agent's names no program
+    say(f"next: {host.todo(target)}")
+    if target.program == SHARED and host.keeps:  # mini-swe-agent's names no program
         say("shared: everyone who uses these settings needs `readcache` on PATH; without it they have no effect")
         if shutil.which(*SHARED) is None:
             say(f"missing: `readcache` is not on your PATH, so nothing is omitted yet: {_how_to_find_it()}")
     say(f"kept: {what_is_kept(settings) if host.keeps else 'nothing after a run'}")
-    undo = f"readcache uninit {host.name}{'' if where.is_user else ' --project'}"
+    undo = f"readcache uninit {host.name}{'' if target.is_user else ' --project'}"
     say(f"look: `readcache doctor --host {host.name}`, and `readcache gain` after some calls; undo: `{undo}`")
     return 0
 
@@ -82,44 +82,44 @@ def host_checks(names: Sequence[str], *, fires: bool) -> list[tuple[str, Callabl
     unknown one."""
     from readcache.hosts.checks import check_host
 
-    def check(host: Host, where: Where, settings: Settings) -> str:
-        def proof(found: Where) -> str:
+    def check(host: Host, target: InstallTarget, settings: Settings) -> str:
+        def proof(found: InstallTarget) -> str:
             from readcache.cli.firing import SECONDS, say_proof
 
             warn(f"running {host.name} once with a scripted model (at most {SECONDS:.0f} seconds)")
             return f"the model's copy: {say_proof(host, found, settings)}"
 
-        return check_host(host, where, memory(), proof if fires else None)
+        return check_host(host, target, memory(), proof if fires else None)
 
     found = [pair for pair in switched_on() if not names or pair[0].name in names]
     for host in map(find_host, dict.fromkeys(names)):
         if host.name not in [known.name for known, _ in found]:
-            found.append((host, where_here(host, is_user=True)))
-    return [(host.name, partial(check, host, where)) for host, where in found]
+            found.append((host, install_target_here(host, is_user=True)))
+    return [(host.name, partial(check, host, target)) for host, target in found]
 
 
-def switched_on(*, everywhere: bool = False) -> list[tuple[Host, Where]]:
+def switched_on(*, everywhere: bool = False) -> list[tuple[Host, InstallTarget]]:
     """The hosts that are switched on here or for the user, and `everywhere` those of other projects that are
     remembered. None without a home directory."""
     try:
-        known = remembered_places(memory())
+        known = remembered_installs(memory())
     except UsageError:  # without a home nothing was switched on
         return []
     here = [(name, os.getcwd(), is_user) for name in (*MODULES, *plugin_names("hosts")) for is_user in (True, False)]
-    found = dict[tuple[str, str], tuple[Host, Where]]()
-    for name, root, is_user in [*here, *(place for place in known if everywhere and place[1])]:
+    found = dict[tuple[str, str], tuple[Host, InstallTarget]]()
+    for name, root, is_user in [*here, *(install for install in known if everywhere and install[1])]:
         host = find_host(name)
-        where = where_here(host, is_user=is_user)._replace(root=root)
-        if Switch(host, where, memory()).is_known():
-            found[name, "" if is_user else root] = host, where
+        target = install_target_here(host, is_user=is_user)._replace(root=root)
+        if Switch(host, target, memory()).is_known():
+            found[name, "" if is_user else root] = host, target
     return list(found.values())
 
 
-def where_here(host: Host, *, is_user: bool, mode: str = "") -> Where:
+def install_target_here(host: Host, *, is_user: bool, mode: str = "") -> InstallTarget:
     """All of the user's projects, or this directory's for all who work in it: no path of this machine is in that."""
     program, client = (python_program(), find_client()) if is_user else (SHARED, "")
     home = os.path.expanduser("~")
-    return Where(os.getcwd(), home, is_user, program, mode or host.mode, "default", dict(os.environ), client)
+    return InstallTarget(os.getcwd(), home, is_user, program, mode or host.mode, "default", dict(os.environ), client)
 
 
 def memory() -> str:

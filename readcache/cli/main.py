@@ -10,16 +10,16 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from readcache.model.errors import ReadcacheError, UsageError
+from readcache.core.model.errors import ReadcacheError, UsageError
 from readcache.process.settings import Settings, clip_sizes, read_settings, require_store
 
 if TYPE_CHECKING:
     import argparse
 
 BUG_STATUS = 3
-_TOLD = ("compact", "compacted", "prune", "restore", "wrote")
+_HARNESS_COMMANDS = ("compact", "compacted", "prune", "restore", "wrote")
 # `log` is `log_command` in the module show; a command that is not named here has a module of its own name.
-_MODULES = dict.fromkeys(_TOLD, "harness") | {
+_MODULES = dict.fromkeys(_HARNESS_COMMANDS, "harness") | {
     "clear": "sessions", "init": "hosts", "log": "show", "off": "standing", "on": "standing", "stats": "show"
 }  # fmt: skip
 # They say what is wrong with a store themselves, or open none.
@@ -76,8 +76,8 @@ def _where(error: Exception) -> str:
     import traceback
 
     frames = traceback.extract_tb(error.__traceback__)
-    place = f" at {os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""
-    return f"{type(error).__name__}: {error}{place}"
+    location = f" at {os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""
+    return f"{type(error).__name__}: {error}{location}"
 
 
 def _dispatch(argv: list[str]) -> int:
@@ -91,9 +91,9 @@ def _dispatch(argv: list[str]) -> int:
     from readcache.cli.parser import parse_words
 
     if not argv:
-        from readcache.cli.standing import say_where_things_stand
+        from readcache.cli.standing import say_status
 
-        return say_where_things_stand(read_settings(os.environ))
+        return say_status(read_settings(os.environ))
     if argv[0] == "help":
         argv = [*argv[1:], "--help"]
     options = parse_words(argv)
@@ -118,7 +118,7 @@ def _run(argv: list[str]) -> int:
     if options.get("store"):
         require_store(options["store"])
     if options.get("policy"):
-        from readcache.model.policy import Policy
+        from readcache.core.model.policy import Policy
 
         Policy.named(options["policy"])
     from readcache.cli.run import run

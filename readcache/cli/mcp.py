@@ -6,7 +6,7 @@ import argparse
 import os
 from dataclasses import replace
 
-from readcache.model.errors import UsageError
+from readcache.core.model.errors import UsageError
 from readcache.process.held import chosen_policy
 from readcache.process.settings import Settings
 

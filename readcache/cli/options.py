@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from getopt import GetoptError, getopt
 from typing import NamedTuple
 
-from readcache.model.errors import UsageError, did_you_mean
+from readcache.core.model.errors import UsageError, did_you_mean
 
 
 class Option(NamedTuple):

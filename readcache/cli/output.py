@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TextIO
 
-from readcache.model.errors import ReadcacheError, UsageError
+from readcache.core.model.errors import ReadcacheError, UsageError
 
 NARROWEST = 40  # columns, in which tables and help still fit
 NO_TERMINAL = 1_000_000  # columns of a pipe: a script wants whole lines

@@ -10,10 +10,10 @@ from typing import Any, NoReturn
 from readcache import __version__
 from readcache.cli.options import ADVISE, HOST_OPTIONS, IDLE_SECONDS, READER_OPTIONS, RUN_OPTIONS, RUN_USAGE, VARIABLES
 from readcache.cli.output import in_columns
+from readcache.core.model.errors import UsageError, did_you_mean
+from readcache.core.model.limits import MOST_COUNT, whole_number
+from readcache.core.model.policy import Budget
 from readcache.hosts import MODULES
-from readcache.model.errors import UsageError, did_you_mean
-from readcache.model.limits import MOST_COUNT, whole_number
-from readcache.model.policy import Budget
 from readcache.report.gain import DIMENSIONS
 
 # Options that several commands have.
@@ -102,9 +102,9 @@ def _add_beginnings(alone: Any, add: Any) -> None:
     _value(init, *_HOST)
     _value(uninit, *_HOST, nargs="?")
     for command in (init, uninit):
-        place = command.add_mutually_exclusive_group()
-        _flag(place, "--project", "for all who work in this directory's project, in settings that a team may commit")
-        _flag(place, "--user", "for you, in all of your projects (default)")
+        scope = command.add_mutually_exclusive_group()
+        _flag(scope, "--project", "for all who work in this directory's project, in settings that a team may commit")
+        _flag(scope, "--user", "for you, in all of your projects (default)")
         _flag(command, *_DRY_RUN)
     _flag(uninit, "--all", "take away all of readcache but the package: hosts, shims, servers, what is kept")
     _flag(uninit, "--yes", "--all: without asking")

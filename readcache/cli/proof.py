@@ -8,9 +8,9 @@ from contextlib import closing
 from glob import escape, glob
 
 from readcache.cli.replay import kept_transcripts
+from readcache.core.model.errors import ReadcacheError
+from readcache.core.model.events import Delivered
 from readcache.log.store import Store, open_store
-from readcache.model.errors import ReadcacheError
-from readcache.model.events import Delivered
 from readcache.process.settings import Settings
 from readcache.process.state import is_missing
 
@@ -36,13 +36,13 @@ def markers_in(store: Store, session: str, agent: str, host: str) -> set[str]:
     """Those of the replies that this host was given."""
     events = [record.event for record in store.records(session, agent)]
     replies = [e for e in events if isinstance(e, Delivered) and e.account and e.account.host == host]
-    return {pointer.wording for reply in replies for pointer in reply.pointers if pointer.wording}
+    return {marker.wording for reply in replies for marker in reply.markers if marker.wording}
 
 
 def _has_one(path: str, markers: Collection[str]) -> bool:
     """True where a result that the model was given has one of the markers."""
-    from readcache.model.tool_call import ToolCall
-    from readcache.replay.replayed_session import conversations_in
+    from readcache.core.model.tool_call import ToolCall
+    from readcache.report.replay.replayed_session import conversations_in
 
     with contextlib.suppress(ReadcacheError):
         items = (item for readers in conversations_in(path) for reader in readers for item in reader.items)

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 
 from readcache.cli.output import print_parts, progress, warn, width, write_html
-from readcache.model.errors import ReadcacheError
+from readcache.core.model.errors import ReadcacheError
 from readcache.process.ages import seconds_of
 from readcache.process.settings import Settings
 
@@ -17,25 +17,25 @@ from readcache.process.settings import Settings
 def replay_command(options: argparse.Namespace, _: Settings) -> int:
     """Print the table or one JSON object, or write a page. Return 1 if an omission was wrong, a named file was not
     understood, or no conversation was found."""
-    from readcache.model.policy import PRESETS, Policy
-    from readcache.replay.as_json import replay_json
-    from readcache.replay.conversations import DEFAULT_WAYS, LONG, parse_way
-    from readcache.replay.prices import built_in_prices, prices_of, read_prices
-    from readcache.replay.replayer import Choices
-    from readcache.replay.table import WIDTH, table
-    from readcache.replay.workers import replay_files
+    from readcache.core.model.policy import PRESETS, Policy
+    from readcache.report.replay.as_json import replay_json
+    from readcache.report.replay.conversations import DEFAULT_STRATEGIES, LONG, parse_strategy
+    from readcache.report.replay.prices import built_in_prices, prices_of, read_prices
+    from readcache.report.replay.replayer import Choices
+    from readcache.report.replay.table import WIDTH, table
+    from readcache.report.replay.workers import replay_files
     from readcache.transcripts.files import find_files
 
     policies = list(dict.fromkeys(options.policy or PRESETS))
     for name in policies:
         Policy.named(name)
     for spec in options.conversation or ():
-        parse_way(spec)
+        parse_strategy(spec)
     rows = {**built_in_prices(), **(read_prices(options.prices) if options.prices else {})}
     if options.model:
         prices_of(options.model, rows)
-    ways, least = (options.conversation, 0) if options.conversation else (DEFAULT_WAYS, LONG)
-    choices = Choices(tuple(ways), least, rows, options.model or "")
+    strategies, least = (options.conversation, 0) if options.conversation else (DEFAULT_STRATEGIES, LONG)
+    choices = Choices(tuple(strategies), least, rows, options.model or "")
     since = seconds_of(options.since, time.time(), "--since") if options.since else None
     paths = options.paths or [path for _, path in kept_transcripts() if _is_there(path)]
     if not paths:
@@ -43,8 +43,8 @@ def replay_command(options: argparse.Namespace, _: Settings) -> int:
     files = list(find_files(paths))
     with progress(sum(file.size for file in files)) as advance:
         found = replay_files(files, policies, choices, since, advance)
-    for trouble in found.not_understood:
-        warn(trouble)
+    for problem in found.not_understood:
+        warn(problem)
     if options.html:
         from readcache.report.page.savings import replay_page
 
@@ -56,7 +56,7 @@ def replay_command(options: argparse.Namespace, _: Settings) -> int:
     total = found.total()
     if not total.counts["sessions"]:
         warn(f"no conversation{f' since {options.since}' if since else ''} in {', '.join(paths)}: nothing was replayed")
-    wrong = any(tally.counts["wrong"] for tally in total.policies.values())
+    wrong = any(totals.counts["wrong"] for totals in total.policies.values())
     return 1 if wrong or found.not_understood or not total.counts["sessions"] else 0
 
 

@@ -9,9 +9,9 @@ from urllib.parse import quote
 
 from readcache.cli.output import warn, write_html
 from readcache.cli.show import open_recorded
-from readcache.model.errors import ReadcacheError, UsageError
-from readcache.model.events import Record
-from readcache.model.policy import Policy
+from readcache.core.model.errors import ReadcacheError, UsageError
+from readcache.core.model.events import Record
+from readcache.core.model.policy import Policy
 from readcache.process.settings import Settings
 from readcache.process.state import state_directory
 
@@ -51,7 +51,7 @@ def _from_store(settings: Settings, source: str) -> tuple[str, dict[str, str], l
 
 def _from_file(source: str, name: str, preset: str) -> tuple[str, dict[str, str], list[Record]]:
     """The conversation of that name; without one, the longest."""
-    from readcache.replay.replayed_session import conversations_in, replayed_session
+    from readcache.report.replay.replayed_session import conversations_in, replayed_session
 
     policy = Policy.named(preset)
     found = conversations_in(source)

@@ -19,7 +19,7 @@ from __future__ import annotations
 import contextlib
 import os
 
-from readcache.model.errors import ReadcacheError, UsageError
+from readcache.core.model.errors import ReadcacheError, UsageError
 from readcache.process import child, held
 from readcache.process.mode import acts
 from readcache.process.plan import Caller, Plan, plan_call
@@ -64,17 +64,17 @@ def _tell_once(settings: Settings) -> None:
 
 def _remember(name: str) -> None:
     """OSError where that was remembered before."""
-    place = state_directory()
-    os.makedirs(place, mode=0o700, exist_ok=True)
-    os.close(os.open(os.path.join(place, name), os.O_CREAT | os.O_EXCL, 0o600))
+    directory = state_directory()
+    os.makedirs(directory, mode=0o700, exist_ok=True)
+    os.close(os.open(os.path.join(directory, name), os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def _plan(command: str, settings: Settings) -> Plan | None:
     """None: become bash."""
-    from readcache.disk.virtual import is_virtual
+    from readcache.process.virtual import is_virtual
 
     try:  # a terminal is the command's own, and nobody reads /dev/null
-        can_hold = not os.isatty(1) and not os.path.samestat(os.fstat(1), os.stat(os.devnull))
-        return plan_call(Caller("run", (command,), os.getcwd(), os.environ, can_hold), is_virtual, settings)
+        can_buffer = not os.isatty(1) and not os.path.samestat(os.fstat(1), os.stat(os.devnull))
+        return plan_call(Caller("run", (command,), os.getcwd(), os.environ, can_buffer), is_virtual, settings)
     except OSError:  # the directory is gone, or stdout is closed
         return None

@@ -20,17 +20,17 @@ from readcache.cli.options import IDLE_SECONDS
 from readcache.cli.output import say, warn
 from readcache.cli.served_hooks import ServedHooks
 from readcache.cli.shim_files import bring_up_to_date
-from readcache.model.errors import ReadcacheError, UsageError
-from readcache.model.policy import Mode
+from readcache.core.model.errors import ReadcacheError, UsageError
+from readcache.core.model.policy import Mode
 from readcache.process import failures
 from readcache.process.held import chosen_policy
 from readcache.process.mode import OFF, acts
 from readcache.process.settings import Settings
 from readcache.process.state import is_off, store_file
 from readcache.serve import place, server, stop
-from readcache.serve.calls import ShortWay
+from readcache.serve.calls import FrameServer
 from readcache.serve.frames import FIRST, frame, head_texts, read_frame
-from readcache.serve.place import server_place, socket_store
+from readcache.serve.place import server_paths, socket_store
 from readcache.serve.protocol import MOST_READERS, Protocol
 from readcache.serve.stop import PATIENCE
 
@@ -79,8 +79,8 @@ def serve_command(options: argparse.Namespace, settings: Settings) -> int:
         file = store_file(store) if options.run and store else None
         if file is None:
             return server.answer_socket(options.socket, protocol, None)
-        with closing(ShortWay(file, ServedHooks(file))) as way:
-            return server.answer_socket(options.socket, protocol, way)
+        with closing(FrameServer(file, ServedHooks(file))) as frame_server:
+            return server.answer_socket(options.socket, protocol, frame_server)
 
 
 def _serve_sandboxes(options: argparse.Namespace, settings: Settings) -> int:
@@ -92,8 +92,8 @@ def _serve_sandboxes(options: argparse.Namespace, settings: Settings) -> int:
         raise UsageError("serve --session needs a store in a file: a store on a server has every conversation in it")
     chosen_policy(settings)
     bring_up_to_date(os.path.dirname(options.socket))  # shims of an earlier version do not ask this version's server
-    with closing(ShortWay(file, sessions=frozenset(options.sessions))) as way:
-        return server.answer_calls(options.socket, way)
+    with closing(FrameServer(file, sessions=frozenset(options.sessions))) as frame_server:
+        return server.answer_calls(options.socket, frame_server)
 
 
 def _store(options: argparse.Namespace, settings: Settings) -> str:
@@ -106,7 +106,7 @@ def _store(options: argparse.Namespace, settings: Settings) -> str:
 def ask_status(settings: Settings, named: str = "") -> dict[str, Any] | None:
     """What the server of this store, or the one at the path `named`, says of itself, and "milliseconds" it took; None
     where there is none. UsageError; place.NoServer for one that does not answer as one of this version does."""
-    path, file = (named, "") if named else server_place(settings.store)
+    path, file = (named, "") if named else server_paths(settings.store)
     try:
         began = time.perf_counter()
         connection = place.reach(path, PATIENCE)
@@ -128,7 +128,7 @@ def ask_status(settings: Settings, named: str = "") -> dict[str, Any] | None:
 
 def _serve_on_demand(options: argparse.Namespace, settings: Settings) -> int:
     idle_seconds = IDLE_SECONDS if options.idle is None else options.idle
-    path, file = server_place(settings.store)
+    path, file = server_paths(settings.store)
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     lock = place.inherited_lock(path)
     if lock is None:
@@ -146,8 +146,8 @@ def _serve_on_demand(options: argparse.Namespace, settings: Settings) -> int:
     _warm_up()
     _show_metrics(options, settings)
     try:
-        with closing(ShortWay(file, ServedHooks(file))) as way:
-            return server.answer_calls(path, way, idle_seconds)
+        with closing(FrameServer(file, ServedHooks(file))) as frame_server:
+            return server.answer_calls(path, frame_server, idle_seconds)
     finally:
         os.close(lock)
 
@@ -182,7 +182,7 @@ def _start(settings: Settings) -> int:
     readcache is off, print nothing. Return 1 if none answers. UsageError."""
     if os.environ.get("READCACHE_SERVER") in OFF or not acts(settings.mode):
         return 0
-    path, file = server_place(settings.store)
+    path, file = server_paths(settings.store)
     deadline = time.monotonic() + _START_SECONDS
     while not _answers(settings, path, _MOST_SILENT):
         if time.monotonic() > deadline:
@@ -209,10 +209,10 @@ def _answers(settings: Settings, path: str, asks: int) -> bool:
 
 def _stop(settings: Settings) -> int:
     """End the servers of the store, of other versions too, and remove the other versions' files."""
-    mine, _ = server_place(settings.store)
-    places = stop.places_of_all_versions(mine)
-    is_any = end_servers(places)
-    for path in places:
+    mine, _ = server_paths(settings.store)
+    socket_paths = stop.socket_paths_of_all_versions(mine)
+    is_any = end_servers(socket_paths)
+    for path in socket_paths:
         if path != mine:
             stop.take_away(path)
     if not is_any:
@@ -220,10 +220,10 @@ def _stop(settings: Settings) -> int:
     return 0
 
 
-def end_servers(places: Sequence[str]) -> bool:
+def end_servers(socket_paths: Sequence[str]) -> bool:
     """Ends those that run, and says so: False where none does. ReadcacheError for one that does not end."""
-    told = {path: pid for path in places if (pid := stop.tell_to_end(path)) is not None}
-    deadline, left = time.monotonic() + _STOP_SECONDS, dict(told)
+    asked_to_stop = {path: pid for path in socket_paths if (pid := stop.tell_to_end(path)) is not None}
+    deadline, left = time.monotonic() + _STOP_SECONDS, dict(asked_to_stop)
     while left and time.monotonic() < deadline:
         time.sleep(0.02)
         for path in [path for path in left if not stop.is_there(path)]:
@@ -231,4 +231,4 @@ def end_servers(places: Sequence[str]) -> bool:
     if left:
         pids = ", ".join(map(str, left.values()))
         raise ReadcacheError(f"still running {_STOP_SECONDS:.0f} seconds after being told to stop: kill {pids}")
-    return bool(told)
+    return bool(asked_to_stop)

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from readcache import Sessions
+from readcache.core.model.errors import UsageError
 from readcache.hosts.hooks import end_event, hook_answer, hook_settings
 from readcache.log.telemetry import tell_failed
-from readcache.model.errors import UsageError
 from readcache.process import failures
 from readcache.process.held import chosen_policy
 from readcache.process.settings import Settings
 from readcache.process.state import is_off, store_file
 from readcache.process.tidy import tidy_once_a_day
 from readcache.serve.frames import TAKEN, texts
-from readcache.serve.short_client import MOST_WORD, ShortClient
+from readcache.serve.short_client import MOST_WORD, FrameClient
 
 if TYPE_CHECKING:
     from readcache.process.plan import Caller
@@ -35,7 +35,7 @@ class ServedHooks:
     def __len__(self) -> int:
         return len(self._sessions.conversations())
 
-    def converse(self, caller: Caller, client: ShortClient) -> None:
+    def converse(self, caller: Caller, client: FrameClient) -> None:
         """Answer one event, or leave it to the client if it is not for us. OSError when the connection breaks."""
         client.send(TAKEN)  # fails where the client has left, and has answered the event itself
         letter, data = client.read(MOST_EVENT)
@@ -63,8 +63,8 @@ class ServedHooks:
 
     def lend(self, root: str, host: str, settings: Settings) -> Sessions:
         """Return the sessions of a directory and a host for one event. UsageError."""
-        place = root, host, settings.policy, settings.mode, settings.clip, settings.protected, settings.restore
-        return self._sessions.at(place, root, chosen_policy(settings), host)
+        key = root, host, settings.policy, settings.mode, settings.clip, settings.protected, settings.restore
+        return self._sessions.at(key, root, chosen_policy(settings), host)
 
 
 def _answer(name: str, data: bytes, words: Sequence[str], sessions: Sessions) -> str:

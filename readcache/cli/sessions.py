@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, cast
 
-from readcache.model.errors import ReadcacheError, StoreError, UsageError
+from readcache.core.model.errors import ReadcacheError, StoreError, UsageError
 from readcache.process.ages import seconds_of
 from readcache.process.settings import Settings
 from readcache.process.state import require_recorded
@@ -28,11 +28,11 @@ def sessions_command(options: argparse.Namespace, settings: Settings) -> int:
     """Prints a line for each session, the newest last."""
     from readcache.cli.output import NO_TERMINAL, print_table, width
     from readcache.cli.show import clock
-    from readcache.log.retention import holds_something, last_events
+    from readcache.log.retention import has_content, last_events
 
     with _opened(settings) as store:
         contexts, size = store.sessions(), store.used_bytes()
-        last = {name: at for name, at in last_events(contexts).items() if holds_something(store, name)}
+        last = {name: at for name, at in last_events(contexts).items() if has_content(store, name)}
     rows: list[dict[str, Any]] = [
         {
             "session": name,
@@ -57,7 +57,7 @@ def clear_command(options: argparse.Namespace, settings: Settings) -> int:
     """Delete sessions: by ID, by age, or all after a yes. Return 1 if the answer was no. Raise UsageError if nobody can
     be asked, ReadcacheError for a session that is not there; then nothing is deleted."""
     from readcache.cli.output import is_agreed, say
-    from readcache.log.retention import holds_something, last_events
+    from readcache.log.retention import has_content, last_events
 
     named = [*options.sessions, *([options.session] if options.session else [])]
     is_some = bool(named or options.older_than)
@@ -69,10 +69,10 @@ def clear_command(options: argparse.Namespace, settings: Settings) -> int:
         if unknown := [name for name in named if name not in last]:
             raise ReadcacheError(f"no session {unknown[0]} in {store.path}: see `readcache sessions`")
         chosen = [name for name, at in last.items() if at < before and (name in named or not named)]
-        held = [name for name in chosen if holds_something(store, name)]
-        what = f"{len(held)} session{'' if len(held) == 1 else 's'}"
-        is_sure = is_some or options.dry_run or (options.all and options.yes)
-        if not is_sure and not is_agreed(f"Delete all sessions ({len(held)}) in {store.path}?", _CHOOSE):
+        non_empty = [name for name in chosen if has_content(store, name)]
+        what = f"{len(non_empty)} session{'' if len(non_empty) == 1 else 's'}"
+        is_confirmed = is_some or options.dry_run or (options.all and options.yes)
+        if not is_confirmed and not is_agreed(f"Delete all sessions ({len(non_empty)}) in {store.path}?", _CHOOSE):
             say("nothing was deleted")
             return 1
         if not options.dry_run:
@@ -81,7 +81,7 @@ def clear_command(options: argparse.Namespace, settings: Settings) -> int:
             with contextlib.suppress(StoreError):  # another process uses the store: the room stays for later events
                 store.give_back_room()
         size = store.used_bytes()
-    for name in held if options.dry_run else ():
+    for name in non_empty if options.dry_run else ():
         say(f"would delete {name}")
     say(f"{'would delete' if options.dry_run else 'deleted'} {what}; {store.path} holds {size:,} bytes")
     return 0

@@ -1,4 +1,4 @@
-"""Started by the scripts of a directory of shims. Calls `stand_in`, and becomes the real tool if that fails.
+"""Started by the scripts of a directory of shims. Calls `run_shim`, and becomes the real tool if that fails.
 
 Started by shims/tool.sh, as `python -I shim_entry.py DIR TOOL ARGS…`. Without words it says whether Python starts.
 """
@@ -18,16 +18,16 @@ if __name__ == "__main__":
     if sys.argv[1:] == []:
         print("ready", flush=True)
         os._exit(0)
-    place, tool, *args = sys.argv[1:]
+    directory, tool, *args = sys.argv[1:]
     sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
     try:
         import readcache  # noqa: F401  this one, wherever another one may be
 
         sys.path.append(sys.path.pop(0))
-        from readcache.cli.shim_run import stand_in
+        from readcache.cli.shim_run import run_shim
 
-        end = stand_in(place, tool, args)
-    except Exception:  # readcache was taken away, there is no memory: what `stand_in` would do must do without it
+        end = run_shim(directory, tool, args)
+    except Exception:  # readcache was taken away, there is no memory: what `run_shim` would do must do without it
         _signal.signal(_signal.SIGPIPE, _signal.SIG_DFL)
         shell = os.environ.get("READCACHE_BASH") or "bash"
         words = [shell, "-c", args[1]] if tool == "readcache-run" else [tool, *args]

@@ -26,18 +26,18 @@ AGENT_SHELL, AGENT_COMMAND = "agent-shell.sh", "agent-command.sh"
 _UNFIT = ":\n$`\\"  # the first two end a name on PATH; the others bash expands in BASH_ENV
 BEHIND = ".tool"  # the scripts, where the client stands before them
 SOCKET = ".socket"  # the socket of the server for a sandbox that mounts this directory
-_PLACE = re.compile("@([A-Z]+)@")
+_PLACEHOLDER = re.compile("@([A-Z]+)@")
 
 
-def find_tools(place: str) -> tuple[str, ...] | None:
-    """The tools of a directory of shims; None when `place` is none."""
-    lines = _mark(place)
+def find_tools(directory: str) -> tuple[str, ...] | None:
+    """The tools of a directory of shims; None when `directory` is none."""
+    lines = _mark(directory)
     return _tools(lines) if lines else None
 
 
-def _mark(place: str) -> list[str]:
+def _mark(directory: str) -> list[str]:
     try:
-        with open(os.path.join(place, MARK), encoding="utf-8") as file:
+        with open(os.path.join(directory, MARK), encoding="utf-8") as file:
             return file.read().split("\n")
     except (OSError, UnicodeDecodeError):
         return []
@@ -47,18 +47,18 @@ def _tools(lines: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in lines if name in TOOLS)
 
 
-def _files(place: str, tools: Sequence[str], client: str) -> dict[str, tuple[bytes, int]]:
-    """The files of an installation in `place`: name -> (content, mode)."""
+def _files(directory: str, tools: Sequence[str], client: str) -> dict[str, tuple[bytes, int]]:
+    """The files of an installation in `directory`: name -> (content, mode)."""
     values = {
         "PYTHON": shlex.quote(sys.executable),
         "ENTRY": shlex.quote(os.path.join(_package(), "cli", "shim_entry.py")),
         "TOOLS": " ".join(tools),
-        "DIR": shlex.quote(place),
+        "DIR": shlex.quote(directory),
     }
 
     def filled(name: str) -> bytes:
         with open(os.path.join(shim_sources(), name), encoding="utf-8") as file:
-            return _PLACE.sub(lambda found: values[found.group(1)], file.read()).encode()
+            return _PLACEHOLDER.sub(lambda found: values[found.group(1)], file.read()).encode()
 
     out = {name: (filled(name), 0o644) for name in (AGENT_SHELL, AGENT_COMMAND)}
     out[MARK] = ("".join(f"{line}\n" for line in (*tools, _VERSION)).encode(), 0o644)
@@ -73,28 +73,28 @@ def _files(place: str, tools: Sequence[str], client: str) -> dict[str, tuple[byt
     return out
 
 
-def write(place: str, tools: Sequence[str], client: str) -> None:
+def write(directory: str, tools: Sequence[str], client: str) -> None:
     """Replace each file in one step, because it may be running; remove files that only an earlier installation had. All
     users may read it, whatever the umask: who installs is often another one than the agent. `client`: its path; "" for
     scripts alone. OSError."""
-    before, files = find_tools(place), _files(place, tools, client)
-    _make_directory(place, is_ours=before is not None)
+    before, files = find_tools(directory), _files(directory, tools, client)
+    _make_directory(directory, is_ours=before is not None)
     for name, (content, mode) in files.items():
-        path = os.path.join(place, name)
+        path = os.path.join(directory, name)
         if os.path.dirname(name):
             _make_directory(os.path.dirname(path), is_ours=True)
         _replace_file(path, content, mode)
     if before is not None:
-        _unlink(place, _names(before) - files.keys())
+        _unlink(directory, _names(before) - files.keys())
 
 
 def bring_up_to_date(directory: str) -> None:
     """Writes what this version installs where another one's shims are, if we may."""
-    place = os.path.realpath(directory)
-    lines = _mark(place)
+    directory = os.path.realpath(directory)
+    lines = _mark(directory)
     if lines and _VERSION not in lines:
         with contextlib.suppress(OSError):
-            write(place, _tools(lines), find_client())
+            write(directory, _tools(lines), find_client())
 
 
 def _make_directory(path: str, *, is_ours: bool) -> None:
@@ -110,26 +110,26 @@ def _make_directory(path: str, *, is_ours: bool) -> None:
         os.chmod(path, os.stat(path).st_mode & 0o7777 | 0o755)
 
 
-def remove(place: str, tools: Sequence[str]) -> None:
+def remove(directory: str, tools: Sequence[str]) -> None:
     """Remove what was installed, a dead socket, and the directory if it is empty then. OSError."""
-    path, names = os.path.join(place, SOCKET), _names(tools)
+    path, names = os.path.join(directory, SOCKET), _names(tools)
     is_dead = os.path.exists(path) and stat.S_ISSOCK(os.stat(path).st_mode) and not answers(path)
-    _unlink(place, {*names, SOCKET} if is_dead else names)
-    if not os.listdir(place):
-        os.rmdir(place)
+    _unlink(directory, {*names, SOCKET} if is_dead else names)
+    if not os.listdir(directory):
+        os.rmdir(directory)
 
 
-def find_trouble(place: str) -> Iterator[str]:
-    """What is wrong with the shims in `place`, and what to do."""
-    tools = find_tools(place)
+def find_problem(directory: str) -> Iterator[str]:
+    """What is wrong with the shims in `directory`, and what to do."""
+    tools = find_tools(directory)
     if tools is None:
-        yield f"{place} is not a directory of shims: run `readcache shims install {place}`"
+        yield f"{directory} is not a directory of shims: run `readcache shims install {directory}`"
         return
-    if (trouble := find_unfit_name(place)) is not None:
-        yield trouble
+    if (problem := find_unfit_name(directory)) is not None:
+        yield problem
     options = [] if tools == DEFAULT_TOOLS else ["--tools", *tools]
-    again = shlex.join(["readcache", "shims", "install", place, *options])
-    for path in _changed(place, tools):
+    again = shlex.join(["readcache", "shims", "install", directory, *options])
+    for path in _changed(directory, tools):
         yield f"{path} is not what readcache {__version__} at {_package()} installs: say `{again}`"
     search = ":".join(d for d in os.environ.get("PATH", os.defpath).split(":") if find_tools(d or ".") is None)
     for name in tools:
@@ -142,32 +142,32 @@ def find_trouble(place: str) -> Iterator[str]:
         )
 
 
-def _changed(place: str, tools: Sequence[str]) -> Iterator[str]:
+def _changed(directory: str, tools: Sequence[str]) -> Iterator[str]:
     """The files that are not as this version installs them."""
-    for name, (content, mode) in _files(place, tools, find_client()).items():
-        path = os.path.join(place, name)
-        if not _holds(path, content, mode):
+    for name, (content, mode) in _files(directory, tools, find_client()).items():
+        path = os.path.join(directory, name)
+        if not _has_content(path, content, mode):
             yield path
 
 
-def socket_beside(place: str) -> str:
+def socket_beside(directory: str) -> str:
     """The socket in a directory of shims, where a server should listen for a sandbox; "" where there is none."""
-    path = os.path.join(place, SOCKET)
+    path = os.path.join(directory, SOCKET)
     return path if os.path.lexists(path) else ""
 
 
-def find_unfit_name(place: str) -> str | None:
+def find_unfit_name(directory: str) -> str | None:
     """Why no shims can be in a directory of that name."""
-    if not set(_UNFIT).intersection(place):
+    if not set(_UNFIT).intersection(directory):
         return None
     todo = "choose a directory without ':', newline, '$', '`' and '\\'"
-    return f"{place!r} cannot stand on PATH and in BASH_ENV: {todo}"
+    return f"{directory!r} cannot stand on PATH and in BASH_ENV: {todo}"
 
 
-def find_closed_to_others(place: str) -> str | None:
+def find_closed_to_others(directory: str) -> str | None:
     """The first file or directory that a read needs and that not every user may read; None when there is none."""
     python: tuple[str, ...] = (sys.executable, os.path.realpath(sys.executable), _package())
-    for needed in (place, *(() if socket_beside(place) else python)):
+    for needed in (directory, *(() if socket_beside(directory) else python)):
         steps = [needed]
         while steps[-1] != os.path.dirname(steps[-1]):
             steps.append(os.path.dirname(steps[-1]))
@@ -177,7 +177,7 @@ def find_closed_to_others(place: str) -> str | None:
     return None
 
 
-def _holds(path: str, content: bytes, mode: int) -> bool:
+def _has_content(path: str, content: bytes, mode: int) -> bool:
     try:
         with open(path, "rb") as file:
             return file.read() == content and (not mode & 0o111 or os.access(path, os.X_OK))
@@ -198,12 +198,12 @@ def _names(tools: Sequence[str]) -> set[str]:
     return {AGENT_SHELL, AGENT_COMMAND, MARK, *programs, *(f"{BEHIND}/{name}" for name in programs)}
 
 
-def _unlink(place: str, names: set[str]) -> None:
+def _unlink(directory: str, names: set[str]) -> None:
     for name in names:
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(os.path.join(place, name))
+            os.unlink(os.path.join(directory, name))
     with contextlib.suppress(OSError):  # others' files are in it, or it is not there
-        os.rmdir(os.path.join(place, BEHIND))
+        os.rmdir(os.path.join(directory, BEHIND))
 
 
 def _identities_can_be_read() -> bool:

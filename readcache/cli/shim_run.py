@@ -20,10 +20,10 @@ _DEPTH = "READCACHE_DEPTH"
 _ALONE = "READCACHE_ALONE"  # the version of a client that found no server to ask (shims/tool.c)
 
 
-def stand_in(place: str, tool: str, args: list[str]) -> int:
+def run_shim(directory: str, tool: str, args: list[str]) -> int:
     """Runs in place of `tool`, or for `readcache-run` in place of a shell. Returns the exit status, or becomes the
-    tool. `place`: the directory of the calling shim."""
-    _make_the_next_call_faster(place)
+    tool. `directory`: the directory of the calling shim."""
+    _make_the_next_call_faster(directory)
     if tool == RUN:
         return _whole_command(args[1], is_shell=args[0] == "--shell")
     plan = _plan(tool, args)
@@ -44,7 +44,7 @@ def _whole_command(command: str, *, is_shell: bool) -> int:
     return command_line(["run", *advise, "-c", command])
 
 
-def _make_the_next_call_faster(place: str) -> None:
+def _make_the_next_call_faster(directory: str) -> None:
     """Starts the server that a client did not find. A client of another version is replaced."""
     version = os.environ.pop(_ALONE, "")
     if not version:
@@ -55,7 +55,7 @@ def _make_the_next_call_faster(place: str) -> None:
     if version != __version__:
         from readcache.cli.shim_files import bring_up_to_date
 
-        bring_up_to_date(place)
+        bring_up_to_date(directory)
 
 
 def _become(tool: str, args: list[str]) -> NoReturn:
@@ -73,7 +73,7 @@ def _environment() -> dict[str, str]:
 
 def _plan(tool: str, args: list[str]) -> Plan | None:
     """None: in doubt whether running the tool prints lines of regular files and nothing else."""
-    from readcache.disk.virtual import is_virtual
+    from readcache.process.virtual import is_virtual
 
     try:
         if (line := _agents_line()) is None:

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from readcache.cli import shim_files
 from readcache.cli.client import find_client
 from readcache.cli.output import say, warn
-from readcache.model.errors import ReadcacheError, UsageError
-from readcache.model.policy import Policy
+from readcache.core.model.errors import ReadcacheError, UsageError
+from readcache.core.model.policy import Policy
 from readcache.process.settings import Settings, session_variable
 from readcache.process.state import state_directory, store_file
 
@@ -39,35 +39,39 @@ def install(directory: str, tools: Sequence[str]) -> int:
     chosen = tuple(named) or shim_files.DEFAULT_TOOLS
     if unknown := [name for name in chosen if name not in shim_files.TOOLS]:
         raise UsageError(f"no shim for {', '.join(unknown)}: choose among {', '.join(shim_files.TOOLS)}")
-    place = os.path.realpath(directory)
-    if trouble := shim_files.find_unfit_name(place):
-        raise UsageError(trouble)
-    taken = [path for name in chosen if os.path.lexists(path := os.path.join(place, name))]
-    if taken and shim_files.find_tools(place) is None:
+    directory = os.path.realpath(directory)
+    if problem := shim_files.find_unfit_name(directory):
+        raise UsageError(problem)
+    taken = [path for name in chosen if os.path.lexists(path := os.path.join(directory, name))]
+    if taken and shim_files.find_tools(directory) is None:
         raise ReadcacheError(f"{taken[0]} exists: give the shims a directory of their own")
     client = find_client()
     try:
-        shim_files.write(place, chosen, client)
+        shim_files.write(directory, chosen, client)
     except OSError as error:
-        raise ReadcacheError(f"cannot write shims into {place}: {error.strerror}; choose another directory") from None
-    _remember(place)
-    say(f"{place}: shims for {', '.join(chosen)}")
+        raise ReadcacheError(
+            f"cannot write shims into {directory}: {error.strerror}; choose another directory"
+        ) from None
+    _remember(directory)
+    say(f"{directory}: shims for {', '.join(chosen)}")
     if client:
-        socket = shlex.quote(os.path.join(place, shim_files.SOCKET))
-        say(f"for a sandbox without Python: mount {place} in it, and run on the host:")
+        socket = shlex.quote(os.path.join(directory, shim_files.SOCKET))
+        say(f"for a sandbox without Python: mount {directory} in it, and run on the host:")
         say(f"  readcache serve --socket {socket} --session ID")
     return 0
 
 
 def uninstall(directory: str) -> int:
     """Takes the shims out of `directory`, and the directory when nothing else is in it."""
-    place, tools = _installation(directory)
+    directory, tools = _installation(directory)
     try:
-        shim_files.remove(place, tools)
+        shim_files.remove(directory, tools)
     except OSError as error:
-        raise ReadcacheError(f"cannot remove the shims from {place}: {error.strerror}; check its permissions") from None
-    say(f"{place}: shims removed")
-    if left := shim_files.socket_beside(place):
+        raise ReadcacheError(
+            f"cannot remove the shims from {directory}: {error.strerror}; check its permissions"
+        ) from None
+    say(f"{directory}: shims removed")
+    if left := shim_files.socket_beside(directory):
         say(f"a server is still running at {left}: stop it with SIGTERM")
     return 0
 
@@ -77,12 +81,12 @@ def env(directory: str, settings: Settings, *, launch: bool = False, whole_comma
     the harness's environment instead, so that each bash it starts does that by itself; with `whole_command`, by the
     whole-command way. An existing BASH_ENV is kept: ours sources it. UsageError if bash would expand the directory's
     name."""
-    place, _ = _installation(directory)
-    if trouble := shim_files.find_unfit_name(place):
-        raise UsageError(trouble)
-    shim_files.bring_up_to_date(place)
-    if trouble := next(shim_files.find_trouble(place), None):
-        warn(trouble)
+    directory, _ = _installation(directory)
+    if problem := shim_files.find_unfit_name(directory):
+        raise UsageError(problem)
+    shim_files.bring_up_to_date(directory)
+    if problem := next(shim_files.find_problem(directory), None):
+        warn(problem)
     launch = launch or whole_command
     kept = kept_bash_env(os.environ) if launch else ""
     if kept:
@@ -104,7 +108,7 @@ def env(directory: str, settings: Settings, *, launch: bool = False, whole_comma
         if value:
             print(f"export {name}={shlex.quote(value)}")
     sourced = shim_files.AGENT_COMMAND if whole_command else shim_files.AGENT_SHELL
-    path = shlex.quote(os.path.join(place, sourced))
+    path = shlex.quote(os.path.join(directory, sourced))
     print(f"export BASH_ENV={path}" if launch else f"[ -r {path} ] && . {path}")
     return 0
 
@@ -118,20 +122,22 @@ def kept_bash_env(environ: Mapping[str, str]) -> str:
 
 def _installation(given: str) -> tuple[str, tuple[str, ...]]:
     """The real path of a directory of shims, and its tools. ReadcacheError if it is not one."""
-    place = os.path.realpath(given)
-    tools = shim_files.find_tools(place)
+    directory = os.path.realpath(given)
+    tools = shim_files.find_tools(directory)
     if tools is None:
-        raise ReadcacheError(f"{place} is not a directory of shims: run `readcache shims install {given}` to create it")
-    return place, tools
+        raise ReadcacheError(
+            f"{directory} is not a directory of shims: run `readcache shims install {given}` to create it"
+        )
+    return directory, tools
 
 
-def _remember(place: str) -> None:
+def _remember(directory: str) -> None:
     """For `remembered_directories`."""
     with contextlib.suppress(OSError, UsageError):
         os.makedirs(state_directory(), mode=0o700, exist_ok=True)
-        if place not in remembered_directories():
+        if directory not in remembered_directories():
             with open(os.path.join(state_directory(), MEMORY), "a", encoding="utf-8") as file:
-                file.write(f"{place}\n")
+                file.write(f"{directory}\n")
 
 
 def remembered_directories() -> list[str]:
@@ -140,12 +146,16 @@ def remembered_directories() -> list[str]:
         contextlib.suppress(FileNotFoundError),
         open(os.path.join(state_directory(), MEMORY), encoding="utf-8") as file,
     ):
-        return [place for place in file.read().split("\n") if place and shim_files.find_tools(place) is not None]
+        return [
+            directory
+            for directory in file.read().split("\n")
+            if directory and shim_files.find_tools(directory) is not None
+        ]
     return []
 
 
 def find_directories(environ: Mapping[str, str]) -> list[str]:
     """The directories of shims that PATH and BASH_ENV lead to."""
     candidates = [*environ.get("PATH", "").split(":"), os.path.dirname(environ.get("BASH_ENV", ""))]
-    found = (os.path.realpath(place) for place in candidates if place)
-    return list(dict.fromkeys(place for place in found if shim_files.find_tools(place) is not None))
+    found = (os.path.realpath(directory) for directory in candidates if directory)
+    return list(dict.fromkeys(directory for directory in found if shim_files.find_tools(directory) is not None))

@@ -11,11 +11,22 @@ from contextlib import closing, contextmanager
 
 from readcache import Outcome, Reason, Session
 from readcache.cli.output import NO_TERMINAL, one_line, print_table, warn, width
+from readcache.core.model.cursor import Cursor, NoSuchCall
+from readcache.core.model.errors import ReadcacheError
+from readcache.core.model.events import (
+    Amended,
+    Compacted,
+    Delivered,
+    Event,
+    Failed,
+    Forgot,
+    Missed,
+    Origin,
+    Record,
+    Wrote,
+)
+from readcache.core.model.withheld import as_counted, shown_chars
 from readcache.log.store.open import open_store, without_password
-from readcache.model.cursor import Cursor, NoSuchCall
-from readcache.model.errors import ReadcacheError
-from readcache.model.events import Compacted, Delivered, Event, Failed, Forgot, Missed, Origin, Record, Settled, Wrote
-from readcache.model.withheld import as_counted, shown_chars
 from readcache.process.settings import Settings
 from readcache.process.state import is_missing, require_recorded
 
@@ -108,7 +119,7 @@ def stats_command(options: argparse.Namespace, settings: Settings) -> int:
 
 def row(record: Record) -> tuple[str, ...]:
     """One event: when, whose, of which call, what happened, how much or to what, by what."""
-    return (clock(record.at), record.agent_id, call_of(record.event), *_told(record.event))
+    return (clock(record.at), record.agent_id, call_of(record.event), *_describe(record.event))
 
 
 def short(label: str) -> str:
@@ -127,14 +138,14 @@ def call_of(event: Event) -> str:
     return getattr(event, "call_id", "") or "-"
 
 
-def _told(event: Event) -> tuple[str, str, str]:
+def _describe(event: Event) -> tuple[str, str, str]:
     """(what happened, how many characters, to what)."""
     if isinstance(event, Delivered):
         return (*_delivered(event), short(event.label))
     if isinstance(event, Wrote):
-        keys, more = (event.keys, "wrote") if event.keys else (event.perhaps, "may have written")
+        keys, more = (event.keys, "wrote") if event.keys else (event.possible_writes, "may have written")
         return more, short(", ".join(keys)), short(event.label)
-    if isinstance(event, Settled):
+    if isinstance(event, Amended):
         return "settled", f"{len(event.text):,} chars left", ""
     if isinstance(event, Compacted):
         return "compacted", f"{len(event.kept):,} calls kept", ""

@@ -8,7 +8,7 @@ import os
 
 from readcache import __version__
 from readcache.cli.output import say
-from readcache.model.errors import ReadcacheError
+from readcache.core.model.errors import ReadcacheError
 from readcache.process.settings import Settings
 from readcache.process.state import is_off, off_file
 
@@ -39,7 +39,7 @@ def on_command(_: argparse.Namespace, __: Settings) -> int:
     return 0
 
 
-def say_where_things_stand(settings: Settings) -> int:
+def say_status(settings: Settings) -> int:
     """On or off, the hosts, the last session, and what to do next. ReadcacheError."""
     from readcache.cli.coverage import coverage_lines
     from readcache.cli.hosts import memory, switched_on
@@ -47,8 +47,8 @@ def say_where_things_stand(settings: Settings) -> int:
     from readcache.hosts.settings_files.switch import Switch
 
     hosts = [
-        f"{host.name} {Switch(host, where, memory()).as_remembered().mode} ({where.place()})"
-        for host, where in switched_on()
+        f"{host.name} {Switch(host, target, memory()).as_remembered().mode} ({target.scope_option()})"
+        for host, target in switched_on()
     ]
     contexts = recorded(settings.store_spec())
     say(f"readcache {__version__}: {PAUSED if is_off() else settings.mode}")

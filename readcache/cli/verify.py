@@ -9,10 +9,10 @@ from contextlib import closing
 from typing import NamedTuple
 
 from readcache.cli.output import say
+from readcache.core.model.errors import ReadcacheError
+from readcache.core.model.policy import Policy
+from readcache.core.model.records import events_for, unreadable_events
 from readcache.log.store import open_store
-from readcache.model.errors import ReadcacheError
-from readcache.model.policy import Policy
-from readcache.model.records import events_for, unreadable_events
 from readcache.process.settings import Settings, require_store
 from readcache.process.state import require_recorded
 
@@ -76,14 +76,14 @@ def _of_store(spec: str, session: str, agent: str | None) -> Iterator[_Verdict]:
 
 def _of_transcripts(path: str, preset: str) -> Iterator[_Verdict]:
     """Of what readcache would have omitted in the conversations of a file, or of a directory."""
-    from readcache.replay.replayed_session import conversations_in
-    from readcache.replay.replayer import replay_recording
+    from readcache.report.replay.replayed_session import conversations_in
+    from readcache.report.replay.replayer import replay_recording
 
     conversations = conversations_in(path)
     if not conversations:
         raise ReadcacheError(f"no conversation found in {path}")
     for recording in (reader for readers in conversations for reader in readers):
-        tally = replay_recording(recording, {preset: Policy.named(preset)}).tally.policies[preset]
+        totals = replay_recording(recording, {preset: Policy.named(preset)}).totals.policies[preset]
         who = f"{recording.name}, {recording.reader}"
-        faults = [f"{who}, call {fault}" for fault in tally.wrong]
-        yield _Verdict(who, tally.counts["markers"] - tally.counts["wrong"], faults)
+        faults = [f"{who}, call {fault}" for fault in totals.wrong]
+        yield _Verdict(who, totals.counts["markers"] - totals.counts["wrong"], faults)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from readcache.cli.output import one_line
 from readcache.cli.show import open_recorded, recorded, row
-from readcache.model.cursor import Cursor
-from readcache.model.errors import ReadcacheError
-from readcache.model.policy import CHARS_PER_TOKEN
+from readcache.core.model.cursor import Cursor
+from readcache.core.model.errors import ReadcacheError
+from readcache.core.model.policy import CHARS_PER_TOKEN
 from readcache.process.settings import Settings
 from readcache.process.state import require_recorded
 

@@ -11,7 +11,7 @@ from readcache.context.compaction import How
 from readcache.context.compactor import Compactor, Report
 from readcache.context.prompt import SUMMARY_PROMPT, summary_request
 from readcache.context.pruner import prune
-from readcache.messages.transcript import serialize_transcript
+from readcache.core.messages.transcript import serialize_transcript
 
 __all__ = [
     "SUMMARY_PROMPT",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from readcache.messages.blocks import as_mapping
+from readcache.core.messages.blocks import as_mapping
 
 # OpenAI, Azure, vLLM, Mistral; Anthropic (two); Gemini; Bedrock; Groq; xAI; llama.cpp; LiteLLM's class. A limit of
 # tokens for each minute is something else.
@@ -34,7 +34,7 @@ def is_overflow(error: BaseException) -> bool:
 
 # OpenAI's chat completions, and Gemini: all tokens of a request. Its Responses API counts the cached ones among the
 # input tokens, too; Anthropic's messages and Bedrock's Converse count them beside.
-_WHOLE = ("prompt_tokens", "prompt_token_count", "promptTokenCount")
+_TOTAL = ("prompt_tokens", "prompt_token_count", "promptTokenCount")
 _BESIDE = (
     *("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"),
     *("inputTokens", "cacheWriteInputTokens", "cacheReadInputTokens"),
@@ -45,9 +45,9 @@ def prompt_tokens(answer: object) -> int | None:
     """The tokens of the request by the answer's `usage`; None if there is none."""
     names = ("usage", "usage_metadata", "usageMetadata")
     found = (answer.get(name) if isinstance(answer, Mapping) else getattr(answer, name, None) for name in names)
-    told = next(filter(None, map(as_mapping, found)), {})
-    whole = next((count for name in _WHOLE if isinstance(count := told.get(name), int)), None)
-    if whole is not None:
-        return whole
-    counts = [count for name in _BESIDE if isinstance(count := told.get(name), int)]
+    usage = next(filter(None, map(as_mapping, found)), {})
+    total = next((count for name in _TOTAL if isinstance(count := usage.get(name), int)), None)
+    if total is not None:
+        return total
+    counts = [count for name in _BESIDE if isinstance(count := usage.get(name), int)]
     return sum(counts) if counts else None

@@ -16,15 +16,15 @@ from weakref import WeakKeyDictionary
 
 from readcache.context.compaction import count_tokens
 from readcache.context.notes import is_note
-from readcache.context.pruner import PrunableResult, PruneRules, Work, mend_list, with_knowledge
-from readcache.messages.blocks import Raw
-from readcache.messages.editing import with_results
-from readcache.messages.messages import Kind, Message, normalise, raw_messages
-from readcache.messages.structure import answered, repair
-from readcache.model.errors import StoreError
-from readcache.model.events import Delivered, Origin, Settled
-from readcache.model.policy import Marks
-from readcache.model.text import digest
+from readcache.context.pruner import PrunableResult, PruneRules, Work, repair_list, with_knowledge
+from readcache.core.messages.blocks import Raw
+from readcache.core.messages.editing import with_results
+from readcache.core.messages.messages import Kind, Message, normalise, raw_messages
+from readcache.core.messages.structure import answered, repair
+from readcache.core.model.errors import StoreError
+from readcache.core.model.events import Amended, Delivered, Origin
+from readcache.core.model.policy import Marks
+from readcache.core.model.text import digest
 
 if TYPE_CHECKING:
     from readcache.session import Session
@@ -69,7 +69,7 @@ def clear(messages: list[M], session: Session, *, above: int, down_to: int) -> l
         shorter = _clear_oldest(normal, session, excess)
         if shorter is normal:
             break
-        normal = mend_list(session, shorter)  # the markers that it mends may have become longer
+        normal = repair_list(session, shorter)  # the markers that it mends may have become longer
         messages = cast("list[M]", raw_messages(normal))
     _remember(session, normalise(given), normal)
     return messages
@@ -78,8 +78,8 @@ def clear(messages: list[M], session: Session, *, above: int, down_to: int) -> l
 def _remember(session: Session, before: Sequence[Message], after: Sequence[Message]) -> None:
     """Keep what the host had where notes are now. It may have words of its own around a result, which the log lacks."""
     lists = ((part for message in one for part in message.parts if part.kind is Kind.RESULT) for one in (before, after))
-    stood, stands = ({part.call_id: part.text for part in results} for results in lists)
-    noted = {name for name, text in stands.items() if name in stood and is_note(text, session.tag)}
+    stood, texts = ({part.call_id: part.text for part in results} for results in lists)
+    noted = {name for name, text in texts.items() if name in stood and is_note(text, session.tag)}
     _CLEARED.setdefault(session, set()).update((name, digest(stood[name])) for name in noted)
 
 
@@ -111,7 +111,7 @@ def _shown(session: Session, calls: Container[str | None]) -> set[Shown]:
         events = [record.event for record in session.events() if record.agent_id == session.agent_id]
     except StoreError:
         return set()
-    texts = (event for event in events if isinstance(event, (Delivered, Settled)) and event.call_id in calls)
+    texts = (event for event in events if isinstance(event, (Delivered, Amended)) and event.call_id in calls)
     results = (event for event in texts if event.origin is Origin.RESULT)
     return {(event.call_id, digest(event.head + event.text + event.tail)) for event in results}
 
@@ -134,8 +134,8 @@ def _clear_oldest(messages: Sequence[Message], session: Session, excess: int) ->
 def _oldest_first(work: Work) -> list[PrunableResult]:
     """The results. One that a marker names is as old as the marker: the agent asked for it then."""
     used: dict[str, int] = {}
-    for place, one in enumerate(work.results):
-        pointers = (pointer for delivery in one.call.known for pointer in delivery.event.pointers)
-        used |= dict.fromkeys((*one.names, *(source for pointer in pointers for source in pointer.sources)), place)
-    ages = [max([place, *map(used.__getitem__, one.names)]) for place, one in enumerate(work.results)]
-    return [work.results[place] for place in sorted(range(len(ages)), key=ages.__getitem__)]
+    for index, one in enumerate(work.results):
+        markers = (marker for delivery in one.call.known for marker in delivery.event.markers)
+        used |= dict.fromkeys((*one.names, *(source for marker in markers for source in marker.sources)), index)
+    ages = [max([index, *map(used.__getitem__, one.names)]) for index, one in enumerate(work.results)]
+    return [work.results[index] for index in sorted(range(len(ages)), key=ages.__getitem__)]

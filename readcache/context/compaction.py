@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any
 from readcache.context.formed import sendable
 from readcache.context.notes import clip_messages, clip_text
 from readcache.context.prompt import known_lines, request_of, summary_in
-from readcache.context.pruner import PruneRules, mend_list, prune_messages
+from readcache.context.pruner import PruneRules, prune_messages, repair_list
 from readcache.context.split import Split, split_turns
 from readcache.context.summary import HEADING, RESTORED_HEADING, body_of, mechanical_summary, written_summary
-from readcache.messages.blocks import as_mapping, blocks_key
-from readcache.messages.editing import user_message, with_results, with_texts
-from readcache.messages.messages import Kind, Message, normalise_one, raw_messages, update_all
-from readcache.messages.transcript import serialize_transcript
-from readcache.model.errors import UsageError
-from readcache.model.events import Forgot
-from readcache.model.policy import Budget, Policy
-from readcache.sync.sync import Reconciler
+from readcache.core.messages.blocks import as_mapping, blocks_key
+from readcache.core.messages.editing import user_message, with_results, with_texts
+from readcache.core.messages.messages import Kind, Message, normalise_one, raw_messages, update_all
+from readcache.core.messages.transcript import serialize_transcript
+from readcache.core.model.errors import UsageError
+from readcache.core.model.events import Forgot
+from readcache.core.model.policy import Budget, Policy
+from readcache.core.sync.sync import Reconciler
 
 if TYPE_CHECKING:
     from readcache.session import Session
@@ -111,11 +111,11 @@ async def compact_once(
     if not split.old and split.restored:
         return CompactionResult(_shrink(messages, split, options), How.SHRUNK)
     if not split.old:
-        head = _with_texts(messages[: split.cut], HEADING, lambda text: clip_text(text, level.most_chars))
+        head = _with_texts(messages[: split.split_at], HEADING, lambda text: clip_text(text, level.most_chars))
         shorter = [*head, *clip_messages(split.kept, level.most_chars, session.tag)]
         if all(a is b for a, b in zip(shorter, messages, strict=True)):
             return CompactionResult(messages, How.NOTHING)
-        return CompactionResult(mend_list(session, shorter), How.CLIPPED)
+        return CompactionResult(repair_list(session, shorter), How.CLIPPED)
     known = known_lines(session, split.old, split.summaries)
     text, trouble = await _summarise(split, options, known, ask)
     how = How.SUMMARISED if text else How.MECHANICAL
@@ -184,7 +184,7 @@ def _restore(split: Split, text: str, options: CompactorOptions, level: Level, r
     sections = [user_message(each, [*split.head, *split.old]) for each in (text, restored) if each]
     head, kept = stays[: len(split.head)], stays[len(split.head) :]
     new = [*head, *sections, *clip_messages(kept, level.most_chars, session.tag)]
-    return mend_list(session, sendable(new, split.old))
+    return repair_list(session, sendable(new, split.old))
 
 
 def _shrink(messages: Sequence[Message], split: Split, options: CompactorOptions) -> list[Message]:
@@ -192,10 +192,10 @@ def _shrink(messages: Sequence[Message], split: Split, options: CompactorOptions
     session = options.session
     had = session.policy.tokens(split.restored)
     budget = replace(options.budget, max_tokens=int(had * SHRUNK) if had >= LEAST_SHRUNK else 0)
-    head = _with_texts(messages[: split.cut], RESTORED_HEADING, lambda _: "")
+    head = _with_texts(messages[: split.split_at], RESTORED_HEADING, lambda _: "")
     stays, restored = _restore_files(session, [*head, *split.kept], [], budget)
     section = [user_message(restored, messages)]
-    return mend_list(session, sendable([*stays[: split.cut], *section, *stays[split.cut :]]))
+    return repair_list(session, sendable([*stays[: split.split_at], *section, *stays[split.split_at :]]))
 
 
 def _with_texts(messages: Sequence[Message], heading: str, change: Callable[[str], str]) -> list[Message]:
@@ -236,5 +236,5 @@ def _restore_files(
         session.reader.log.fail("", error)
     plan = session.restore_plan(keep=keep, budget=budget, messages=[*old, *messages])
     done = session.compacted(keep=keep, restored=plan)
-    mended = with_results(raws, reconciler.with_replies(done.rewrites))
-    return update_all(messages, mended), plan.render()
+    repaired = with_results(raws, reconciler.with_replies(done.rewrites))
+    return update_all(messages, repaired), plan.render()

@@ -31,13 +31,13 @@ from readcache.context.compaction import (
     tokens_that_stay,
 )
 from readcache.context.formed import sendable, well_formed
-from readcache.context.pruner import ALL_STRATEGIES, PruneRules, check_strategies, mend_list, prune_known
+from readcache.context.pruner import ALL_STRATEGIES, PruneRules, check_strategies, prune_known, repair_list
 from readcache.context.split import split_turns
-from readcache.messages.blocks import Raw
-from readcache.messages.messages import Message, normalise, normalise_one, plain, raw_messages
-from readcache.messages.structure import repair
-from readcache.model.errors import UsageError
-from readcache.model.policy import Budget
+from readcache.core.messages.blocks import Raw
+from readcache.core.messages.messages import Message, normalise, normalise_one, plain, raw_messages
+from readcache.core.messages.structure import repair
+from readcache.core.model.errors import UsageError
+from readcache.core.model.policy import Budget
 
 if TYPE_CHECKING:
     from readcache.session import Session
@@ -218,7 +218,9 @@ class Compactor:
         """The harness's list. Only the messages that changed are read again."""
         try:
             pairs = zip_longest(self._read[: len(messages)], messages)
-            self._read = [m if m is not None and _holds(m.raw, raw) else normalise_one(plain(raw)) for m, raw in pairs]
+            self._read = [
+                m if m is not None and _is_same(m.raw, raw) else normalise_one(plain(raw)) for m, raw in pairs
+            ]
             return self._read
         except Exception as error:  # a list that cannot be compared or copied is compacted all the same
             self._options.session.reader.log.fail("", error)
@@ -230,7 +232,7 @@ class Compactor:
         rules = PruneRules(protect_last_turns=self._levels[0].keep_turns)
         shorter = prune_known(messages, options.session, options.strategies, rules)
         if options.tokens(shorter) <= trigger * ENOUGH:
-            return CompactionResult(mend_list(options.session, shorter), How.PRUNED)
+            return CompactionResult(repair_list(options.session, shorter), How.PRUNED)
         return await compact_once(messages, options, self._roomy_level(messages, trigger), ask)
 
     def _roomy_level(self, messages: Sequence[Message], trigger: float) -> Level:
@@ -238,12 +240,12 @@ class Compactor:
         overfill it at every level, nothing can be done about it."""
         due = self._levels[self._level :]
         tokens = {each: tokens_that_stay(split_turns(messages, each.keep_turns), self._options, each) for each in due}
-        whole = [level for level in due if level.most_chars == sys.maxsize]
-        fits = [level for level in whole if tokens[level] <= trigger * ENOUGH]
+        unclipped = [level for level in due if level.most_chars == sys.maxsize]
+        fits = [level for level in unclipped if tokens[level] <= trigger * ENOUGH]
         return next(iter(fits + [level for level in due if tokens[level] < trigger]), due[0])
 
 
-def _holds(known: Raw, message: Raw) -> bool:
+def _is_same(known: Raw, message: Raw) -> bool:
     """True if the message is what it was when the copy `known` of it was made."""
     return known == message or known == plain(message)
 

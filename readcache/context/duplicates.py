@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from readcache.model.events import Piece
-from readcache.model.text import bodies, split_lines
+from readcache.core.model.events import MappedSpan
+from readcache.core.model.text import bodies, split_lines
 
 Line = tuple[str, int, str]  # a file's key, a line number, the line itself
 
@@ -20,16 +20,16 @@ class KeptResults:
         # (line, must a number stand in front?) -> the first result that holds it, by its place in `_lines`
         self._sources: dict[tuple[Line, bool], int] = {}
 
-    def add(self, text: str, pieces: Sequence[Piece]) -> None:
-        """Adds a result; `pieces` say which lines of which files stand in it."""
+    def add(self, text: str, source_map: Sequence[MappedSpan]) -> None:
+        """Adds a result; `source_map` say which lines of which files stand in it."""
         lines = split_lines(text)
-        for _, line, is_numbered in file_lines(lines, pieces):
+        for _, line, is_numbered in file_lines(lines, source_map):
             for needs_number in {False, is_numbered}:
                 self._sources.setdefault((line, needs_number), len(self._lines))
         self._texts.add(text)
         self._lines.append(frozenset(lines))
 
-    def holds(self, text: str, pieces: Sequence[Piece]) -> bool:
+    def contains(self, text: str, source_map: Sequence[MappedSpan]) -> bool:
         """True if the remaining results say all that this one says: the same bytes in one of them, or the same bytes on
         the same lines of the same file in one or several. Other lines, such as a header, must stand in the same
         results."""
@@ -38,7 +38,7 @@ class KeptResults:
         lines = split_lines(text)
         rest = {at for at, line in enumerate(lines) if line.strip()}
         sources: set[int] = set()
-        for at, line, is_numbered in file_lines(lines, pieces):
+        for at, line, is_numbered in file_lines(lines, source_map):
             source = self._sources.get((line, is_numbered))
             if source is None:
                 return False
@@ -48,11 +48,11 @@ class KeptResults:
         return bool(sources) and all(lines[at] in around for at in rest)
 
 
-def file_lines(lines: list[str], pieces: Sequence[Piece]) -> Iterator[tuple[int, Line, bool]]:
+def file_lines(lines: list[str], source_map: Sequence[MappedSpan]) -> Iterator[tuple[int, Line, bool]]:
     """(place in the text, line, does a number stand in front) for each line whose file and number are known."""
-    for piece in pieces:
-        if len(piece.keys) != 1 or not piece.first:
+    for mapped in source_map:
+        if len(mapped.keys) != 1 or not mapped.first:
             continue
-        of_file = bodies(lines[piece.at : piece.at + piece.count], piece.sep)
+        of_file = bodies(lines[mapped.at : mapped.at + mapped.count], mapped.sep)
         for k, body in enumerate(of_file):
-            yield piece.at + k, (piece.keys[0], piece.first + k, body), piece.sep is not None
+            yield mapped.at + k, (mapped.keys[0], mapped.first + k, body), mapped.sep is not None

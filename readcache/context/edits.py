@@ -7,9 +7,9 @@ from difflib import unified_diff
 
 from readcache.context.links import Links
 from readcache.context.tool_calls import ListedCall, failed_and_wrote_nothing, tool_calls
-from readcache.messages.messages import Message
-from readcache.messages.tools import replacements
-from readcache.model.events import Record, Wrote
+from readcache.core.messages.messages import Message
+from readcache.core.messages.tools import replacements
+from readcache.core.model.events import Record, Wrote
 
 EDITS = "EDITS, the newest last (- is what stood there, + what came there):"
 MOST_LINES = 60  # of all edits, the newest

@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from readcache.model.claims import glob_stem
-from readcache.model.events import Delivered, Origin, Piece, Record, Wrote
-from readcache.model.spans import Span, merge_spans
-from readcache.model.text import bodies, split_lines
-from readcache.restore.plan import printable
+from readcache.core.model.claims import glob_stem
+from readcache.core.model.events import Delivered, MappedSpan, Origin, Record, Wrote
+from readcache.core.model.spans import Span, merge_spans
+from readcache.core.model.text import bodies, split_lines
+from readcache.core.restore.plan import printable
 
 FILE_MAP = "FILE MAP, from a log (line numbers as of when they were read):"
 KEY_SYMBOLS = "KEY SYMBOLS, from what was shown (the line of each, as of then):"
@@ -45,15 +45,15 @@ def file_map(records: Iterable[Record], agent_id: str, root: str) -> list[str]:
     for record in records:
         event = record.event
         if isinstance(event, Delivered) and event.origin is Origin.RESULT and record.agent_id == agent_id:
-            lines = split_lines(event.text) if event.pieces else []
-            for piece in event.pieces:
-                if len(piece.keys) == 1 and piece.first:
-                    file = _touched(files, piece.keys[0])
-                    file.read.append((piece.first, piece.first + piece.count - 1))
-                    file.symbols |= _symbols(lines, piece)
-            for pointer in event.pointers:
-                if pointer.path is not None:
-                    _touched(files, pointer.path).read.append((pointer.start, pointer.end))
+            lines = split_lines(event.text) if event.source_map else []
+            for mapped in event.source_map:
+                if len(mapped.keys) == 1 and mapped.first:
+                    file = _touched(files, mapped.keys[0])
+                    file.read.append((mapped.first, mapped.first + mapped.count - 1))
+                    file.symbols |= _symbols(lines, mapped)
+            for marker in event.markers:
+                if marker.path is not None:
+                    _touched(files, marker.path).read.append((marker.start, marker.end))
         elif isinstance(event, Wrote):
             for path in event.keys:
                 if glob_stem(path) is None:
@@ -72,10 +72,10 @@ def _touched(files: dict[str, _File], path: str) -> _File:
     return file
 
 
-def _symbols(lines: list[str], piece: Piece) -> Iterator[tuple[str, int]]:
+def _symbols(lines: list[str], mapped: MappedSpan) -> Iterator[tuple[str, int]]:
     """The names that are defined in these lines without being inside of something else, by the keywords of common
     languages."""
-    for number, line in enumerate(bodies(lines[piece.at : piece.at + piece.count], piece.sep), piece.first):
+    for number, line in enumerate(bodies(lines[mapped.at : mapped.at + mapped.count], mapped.sep), mapped.first):
         found = _DEFINITION.match(line)
         if found:
             yield found[1], number

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
-from readcache.messages.blocks import CALLS, RESULTS, Raw, as_mapping, blocks_key, typed
-from readcache.messages.editing import as_blocks, with_blocks
-from readcache.messages.messages import Kind, Message, normalise, normalise_one, update_all
-from readcache.messages.structure import BESIDE_CONTENT, cut_points, repair
-from readcache.messages.turns import is_response
+from readcache.core.messages.blocks import CALLS, RESULTS, Raw, as_mapping, blocks_key, typed
+from readcache.core.messages.editing import as_blocks, with_blocks
+from readcache.core.messages.messages import Kind, Message, normalise, normalise_one, update_all
+from readcache.core.messages.structure import BESIDE_CONTENT, cut_points, repair
+from readcache.core.messages.turns import is_response
 
 _SPEAKERS = ("user", "assistant")
 _UNSAID = (Kind.TEXT, Kind.OTHER)  # parts that say nothing without a text or the name of a type

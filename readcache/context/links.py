@@ -6,13 +6,13 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from readcache.messages.editing import TextPlace
-from readcache.messages.messages import Kind, Message, Part, raw_messages
-from readcache.model.events import Origin
-from readcache.model.key_view import Delivery
-from readcache.model.view import View
-from readcache.sync.locate import CharSpan
-from readcache.sync.sync import Reconciler
+from readcache.core.messages.editing import TextKey
+from readcache.core.messages.messages import Kind, Message, Part, raw_messages
+from readcache.core.model.events import Origin
+from readcache.core.model.key_view import Delivery
+from readcache.core.model.view import View
+from readcache.core.sync.locate import CharSpan
+from readcache.core.sync.sync import Reconciler
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class PlainResult:
 
     at: int
     text: str
-    stretch: CharSpan
+    char_span: CharSpan
     delivery: Delivery
 
 
@@ -31,7 +31,7 @@ class Links:
     def __init__(self, view: View | None = None, messages: Sequence[Message] = (), tag: str = "") -> None:
         self.plain: list[PlainResult] = []
         self._view = view or View()
-        self._at: defaultdict[TextPlace, list[Delivery]] = defaultdict(list)
+        self._at: defaultdict[TextKey, list[Delivery]] = defaultdict(list)
         results = {
             part.call_id: (at, part.call_id, part.text)
             for at, message in enumerate(messages)
@@ -45,21 +45,21 @@ class Links:
         if not all(delivery.event.call_id in results for delivery in deliveries):
             self._find_others(results, messages, tag)
 
-    def _find_others(self, results: Mapping[str, TextPlace], messages: Sequence[Message], tag: str) -> None:
+    def _find_others(self, results: Mapping[str, TextKey], messages: Sequence[Message], tag: str) -> None:
         """Those that no id in the list names."""
         reconciler = Reconciler()
         reconciler.reconcile(self._view, raw_messages(messages), tag=tag, gives_back=False)
-        for delivery, place in reconciler.standing():
-            if delivery.event.call_id in results or place.text is None:
+        for delivery, location in reconciler.located():
+            if delivery.event.call_id in results or location.text is None:
                 continue
-            text, at = place.text, reconciler.message_of(place.text)
+            text, at = location.text, reconciler.message_of(location.text)
             if text.kind is Kind.RESULT:
                 self._at[at, text.call_id, text.raw].append(delivery)
             elif text.content == text.raw:
-                self.plain.append(PlainResult(at, text.raw, place.stretch, delivery))
-        self.plain.sort(key=lambda plain: (plain.at, plain.stretch))
+                self.plain.append(PlainResult(at, text.raw, location.char_span, delivery))
+        self.plain.sort(key=lambda plain: (plain.at, plain.char_span))
 
-    def standing_in(self, at: int, result: Part) -> list[Delivery]:
+    def deliveries_in(self, at: int, result: Part) -> list[Delivery]:
         """The replies that stand in this result in the message at `at`, and what the agent wrote in the same calls."""
         key = at, result.call_id, result.text
         return [each for delivery in self._at.get(key, ()) for each in self.of_call(delivery)]
@@ -72,4 +72,4 @@ class Links:
         """The calls that markers name which stand at message `border` or after it."""
         late = [d for (at, _, _), found in self._at.items() if at >= border for d in found]
         late += [plain.delivery for plain in self.plain if plain.at >= border]
-        return frozenset(source for d in late for pointer in d.event.pointers for source in pointer.sources)
+        return frozenset(source for d in late for marker in d.event.markers for source in marker.sources)

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from readcache.judging.marker import names_of
-from readcache.messages.blocks import Raw
-from readcache.messages.editing import with_arguments, with_result_text, with_texts
-from readcache.messages.messages import Kind, Message, update_all
+from readcache.core.judging.marker import names_of
+from readcache.core.messages.blocks import Raw
+from readcache.core.messages.editing import with_arguments, with_result_text, with_texts
+from readcache.core.messages.messages import Kind, Message, update_all
 
 # Characters: what mini-swe-agent's template shows of a longer output (5,000 of either end), as CooperBench's does.
 MOST_CHARS = 10_000
@@ -36,10 +36,10 @@ def has_note(text: str) -> bool:
     return text.startswith("[PRUNED") or "\n[PRUNED" in text
 
 
-def name_stretches(stretches: Sequence[tuple[str, int, int]]) -> str:
+def spell_file_lines(ranges: Sequence[tuple[str, int, int]]) -> str:
     """`app.py lines 1-40, 90-95 and b.py lines 3-9` for (path, first, last) in order."""
     spans: dict[str, list[str]] = {}
-    for path, first, last in stretches:
+    for path, first, last in ranges:
         spans.setdefault(path, []).append(f"{first}-{last}")
     named = names_of(list(spans))
     names = [f"{named[path]} lines {', '.join(_few(runs))}" for path, runs in spans.items()]

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from readcache.context.edits import edits
 from readcache.context.file_map import file_map
-from readcache.messages.blocks import Raw
-from readcache.messages.messages import Message, normalise
-from readcache.messages.transcript import serialize_transcript
-from readcache.model.errors import StoreError
-from readcache.model.text import digest
+from readcache.core.messages.blocks import Raw
+from readcache.core.messages.messages import Message, normalise
+from readcache.core.messages.transcript import serialize_transcript
+from readcache.core.model.errors import StoreError
+from readcache.core.model.text import digest
 
 if TYPE_CHECKING:
     from readcache.session import Session

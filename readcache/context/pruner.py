@@ -19,23 +19,23 @@ from readcache.context.tool_calls import (
     NOWHERE,
     ListedCall,
     failed_and_wrote_nothing,
-    name_pieces,
+    name_spans,
     overwritten,
-    pieces_of,
+    source_map_of,
     tool_calls,
 )
-from readcache.judging.marker import ASK_AGAIN, find_markers
-from readcache.judging.protect import shows_lines_of
-from readcache.messages.blocks import Raw
-from readcache.messages.editing import with_arguments, with_parts, with_results, with_texts, without_images
-from readcache.messages.messages import Message, normalise, raw_messages, update_all
-from readcache.messages.turns import last_turns, turn_starts
-from readcache.model.errors import UsageError
-from readcache.model.events import Piece
-from readcache.model.paths import matches, may_name
-from readcache.model.policy import MIN_CHARS, Mode, Prices
-from readcache.model.secrets import holds_secret
-from readcache.model.text import count_lines
+from readcache.core.judging.marker import ASK_AGAIN, find_markers
+from readcache.core.judging.protect import shows_lines_of
+from readcache.core.messages.blocks import Raw
+from readcache.core.messages.editing import with_arguments, with_parts, with_results, with_texts, without_images
+from readcache.core.messages.messages import Message, normalise, raw_messages, update_all
+from readcache.core.messages.turns import last_turns, turn_starts
+from readcache.core.model.errors import UsageError
+from readcache.core.model.events import MappedSpan
+from readcache.core.model.paths import matches_any, may_name
+from readcache.core.model.policy import MIN_CHARS, Mode, Prices
+from readcache.core.model.secrets import contains_secret
+from readcache.core.model.text import count_lines
 
 if TYPE_CHECKING:
     from readcache.session import Session
@@ -84,8 +84,8 @@ class Work:
 
     def __init__(self, messages: Sequence[Message], strategies: Collection[str], rules: PruneRules) -> None:
         self.rules, self._given = rules, messages
-        self.cuts = "oversized_outputs" in strategies
-        if self.cuts:
+        self.truncates = "oversized_outputs" in strategies
+        if self.truncates:
             messages = _without_images(messages, rules)
         self._shown = messages
         self.border = last_turns(messages, rules.protect_last_turns)
@@ -127,16 +127,20 @@ class PrunableResult:
         self._work, self._rules = work, work.rules
 
     @cached_property
-    def pieces(self) -> tuple[Piece, ...]:
+    def source_map(self) -> tuple[MappedSpan, ...]:
         """The lines of files in the result."""
-        return () if notes.is_note(self.call.result.text) else pieces_of(self.call, self._rules.tag)
+        return () if notes.is_note(self.call.result.text) else source_map_of(self.call, self._rules.tag)
 
     @cached_property
     def is_protected(self) -> bool:
         """Return True if it may be about a file that a glob protects, or contains what is certainly a secret."""
         globs, command, text = self._rules.protected, self.call.use.command, self.call.result.text
-        paths = {self.call.file, *(key for piece in self.pieces for key in piece.keys)}
-        if any(matches(path, globs) for path in paths if path) or shows_lines_of(globs, text) or holds_secret(text):
+        paths = {self.call.file, *(key for mapped in self.source_map for key in mapped.keys)}
+        if (
+            any(matches_any(path, globs) for path in paths if path)
+            or shows_lines_of(globs, text)
+            or contains_secret(text)
+        ):
             return True
         return command is not None and may_name(command, globs)
 
@@ -149,21 +153,21 @@ class PrunableResult:
             return False
         return len(self.text) >= self._rules.min_chars and not self.is_protected
 
-    def will_be_cut(self) -> bool:
+    def will_be_truncated(self) -> bool:
         """True if only the two ends of the result are to stay."""
         is_long = len(self.text) > self._rules.max_chars and not notes.is_note(self.text)
-        return self._work.cuts and is_long and self.may_go()
+        return self._work.truncates and is_long and self.may_go()
 
     def shows_only_files(self) -> bool:
         """True if all lines of the result are known lines of files. Headers of read tools do not count ("Here's the
         result of running `cat -n` on …")."""
-        is_whole = sum(piece.count for piece in self.pieces) == count_lines(self.call.result.text)
-        return (is_whole or self.call.use.kind == "read") and bool(name_pieces(self.pieces))
+        is_complete = sum(mapped.count for mapped in self.source_map) == count_lines(self.call.result.text)
+        return (is_complete or self.call.use.kind == "read") and bool(name_spans(self.source_map))
 
     def note(self, why: str, *, may_be_asked_again: bool = True) -> None:
         """Lets the result give way to a note, if that is worth it. A call that may do more than read is not to be
         repeated."""
-        named = name_pieces(self.pieces)
+        named = name_spans(self.source_map)
         asks = may_be_asked_again and self.call.is_read and named
         note = notes.note_line(self._rules.tag, f"{self._what()}{why}{f'; {ASK_AGAIN}' if asks else ''}")
         if len(self.text) >= GAIN * len(note):
@@ -171,7 +175,7 @@ class PrunableResult:
 
     def _what(self) -> str:
         """The result in words."""
-        named = notes.name_stretches(name_pieces(self.pieces))
+        named = notes.spell_file_lines(name_spans(self.source_map))
         if self.shows_only_files():
             return named
         is_part = notes.has_note(self.text) or find_markers(self.text, self._rules.tag)
@@ -183,7 +187,7 @@ class PrunableResult:
 
 def _spliced(plain: PlainResult, new: str, text: str) -> str:
     """`text` with `new` in the place of the result in it. What follows that may be changed already."""
-    start, end = plain.stretch
+    start, end = plain.char_span
     is_it = text.startswith(plain.text[:end])
     return text[:start] + new + text[end:] if is_it else text
 
@@ -217,7 +221,7 @@ def _superseded_reads(work: Work) -> None:
     for one in reversed(work.results):
         # A marker that names it is mended: it is old, too.
         may_go = gone and one.may_go(though_pinned=True) and one.shows_only_files()
-        if may_go and gone.issuperset(piece.keys[0] for piece in one.pieces):
+        if may_go and gone.issuperset(mapped.keys[0] for mapped in one.source_map):
             why = " as read before the whole file was overwritten; read it again to see it now"
             one.note(why, may_be_asked_again=False)
         gone |= overwritten(one.call)  # after it: what it shows itself, it may have written
@@ -226,26 +230,26 @@ def _superseded_reads(work: Work) -> None:
 def _duplicate_outputs(work: Work) -> None:
     """Results that later ones hold, as a whole or line for line. What an error says stays. Never drop a result in
     favour of one that is dropped too. A result that will be clipped offers only its two ends."""
-    kept, cut = KeptResults(), set[str]()
+    kept, truncated = KeptResults(), set[str]()
     for one in reversed(work.results):
         text = one.text
         if notes.has_note(text):
             continue
         if not one.call.result.is_error and one.may_go():
-            if kept.holds(text, one.pieces):
+            if kept.contains(text, one.source_map):
                 one.note("; the same bytes were shown again later")
-            elif text in cut:
+            elif text in truncated:
                 one.note("; a later result shows both ends")
-        if one.will_be_cut():
-            cut.add(text)
+        if one.will_be_truncated():
+            truncated.add(text)
         elif not one.is_noted:
-            kept.add(text, one.pieces)
+            kept.add(text, one.source_map)
 
 
 def _oversized_outputs(work: Work) -> None:
     """The middle of long results."""
     for one in work.results:
-        if one.will_be_cut():
+        if one.will_be_truncated():
             one.text = clip_text(one.text, work.rules.max_chars, work.rules.tag)
 
 
@@ -262,15 +266,15 @@ def _outdated_reads(work: Work) -> None:
 def _outdated(work: Work) -> Iterator[tuple[PrunableResult, str]]:
     """Each outdated read, and what was read again."""
     later = LaterReads()
-    stand_ins = {one.call.result.text: name_pieces(one.pieces) for one in work.results if one.is_noted}
+    noted_spans = {one.call.result.text: name_spans(one.source_map) for one in work.results if one.is_noted}
     for one in reversed(work.results):
-        text, named = one.call.result.text, name_pieces(one.pieces)
+        text, named = one.call.result.text, name_spans(one.source_map)
         path = named[0][0] if len({path for path, _, _ in named}) == 1 else None
-        is_read = one.shows_only_files() and not one.call.result.is_error and stand_ins.get(text, named) == named
-        if path and is_read and one.may_go() and later.outdate(path, text, one.pieces):
-            yield one, "the whole file was" if path in later.whole else "these lines were"
+        is_read = one.shows_only_files() and not one.call.result.is_error and noted_spans.get(text, named) == named
+        if path and is_read and one.may_go() and later.outdate(path, text, one.source_map):
+            yield one, "the whole file was" if path in later.complete_files else "these lines were"
         elif one.text == text:
-            later.add(text, one.pieces)
+            later.add(text, one.source_map)
 
 
 # In the order in which they are applied: what goes for one reason is not looked at for the next.
@@ -320,7 +324,7 @@ def prune(
         return messages if out is normal else raw_messages(out)
     while (out := prune_known(normal, session, strategies, rules)) is not normal:
         # After this it may know more of the list, and fewer markers name its results.
-        normal = mend_list(session, out)
+        normal = repair_list(session, out)
         messages = raw_messages(normal)
     return messages
 
@@ -345,7 +349,7 @@ def prune_known(
 def with_knowledge(rules: PruneRules, messages: Sequence[Message], session: Session) -> PruneRules:
     """The rules with what the session knows of the list and what its policy says."""
     view = session.view
-    pointed_at = (source for d in view.deliveries for pointer in d.event.pointers for source in pointer.sources)
+    pointed_at = (source for d in view.deliveries for marker in d.event.markers for source in marker.sources)
     return replace(
         rules,
         links=Links(view, messages, session.tag),
@@ -357,9 +361,9 @@ def with_knowledge(rules: PruneRules, messages: Sequence[Message], session: Sess
     )
 
 
-def mend_list(session: Session, messages: Sequence[Message]) -> list[Message]:
+def repair_list(session: Session, messages: Sequence[Message]) -> list[Message]:
     """Tell the session that these are now the messages, and that the model was shown every reply in them. Returns them
     with every marker true."""
     raws = raw_messages(messages)
     synced = session.reader.sync(raws, gives_back=False)
-    return update_all(messages, with_results(raws, synced.by_place))
+    return update_all(messages, with_results(raws, synced.by_text_key))

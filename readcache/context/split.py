@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from readcache.context import summary
-from readcache.messages.blocks import as_mapping
-from readcache.messages.editing import as_blocks, with_blocks
-from readcache.messages.messages import Kind, Message, normalise_one
-from readcache.messages.structure import cut_points
-from readcache.messages.turns import last_turns
+from readcache.core.messages.blocks import as_mapping
+from readcache.core.messages.editing import as_blocks, with_blocks
+from readcache.core.messages.messages import Kind, Message, normalise_one
+from readcache.core.messages.structure import cut_points
+from readcache.core.messages.turns import last_turns
 
 OWN_HEADINGS = (summary.HEADING, summary.RESTORED_HEADING)
 
@@ -23,7 +23,7 @@ class Split:
 
     `head`: what stands before the first turn, instructions and task. `summaries`: of earlier compactions, oldest first;
     `restored`: the text of what they put back. `old` is to be summarised, `kept` stays and begins at
-    message `cut` of the list.
+    message `split_at` of the list.
     """
 
     head: list[Message]
@@ -31,7 +31,7 @@ class Split:
     restored: str
     old: list[Message]
     kept: list[Message]
-    cut: int
+    split_at: int
 
 
 def split_turns(messages: Sequence[Message], keep_turns: int) -> Split:
@@ -58,11 +58,11 @@ def split_turns(messages: Sequence[Message], keep_turns: int) -> Split:
         at = is_own.index(True)
         head += _with_content(message, blocks[:at])
         since += _with_content(message, [blocks[k] for k in range(at, len(blocks)) if not is_own[k]])
-    cut = _cut(messages, first, keep_turns)
-    old = [*since, *messages[first:cut]] if cut > first else []
+    split_at = _find_split(messages, first, keep_turns)
+    old = [*since, *messages[first:split_at]] if split_at > first else []
     summaries = [text for text in sections if text.startswith(summary.HEADING)]
     restored = "".join(text for text in sections if text not in summaries)
-    return Split(head, summaries, restored, old, list(messages[cut:]), cut)
+    return Split(head, summaries, restored, old, list(messages[split_at:]), split_at)
 
 
 def _with_content(message: Message, blocks: list[Any]) -> list[Message]:
@@ -70,7 +70,7 @@ def _with_content(message: Message, blocks: list[Any]) -> list[Message]:
     return [normalise_one(with_blocks(message.raw, blocks))] if blocks else []
 
 
-def _cut(messages: Sequence[Message], first: int, keep_turns: int) -> int:
+def _find_split(messages: Sequence[Message], first: int, keep_turns: int) -> int:
     unanswered = len(messages)
     while unanswered > first and _is_plain_user(messages[unanswered - 1]):
         unanswered -= 1

@@ -19,9 +19,9 @@ from readcache.context.formed import well_formed
 from readcache.context.prompt import known_lines, request_of
 from readcache.context.pruner import ALL_STRATEGIES
 from readcache.context.split import split_turns
-from readcache.messages.blocks import Raw
-from readcache.messages.messages import normalise, raw_messages
-from readcache.model.policy import Budget
+from readcache.core.messages.blocks import Raw
+from readcache.core.messages.messages import normalise, raw_messages
+from readcache.core.model.policy import Budget
 
 if TYPE_CHECKING:
     from readcache.session import Session

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from readcache.context.edits import EDITS
 from readcache.context.file_map import FILE_MAP, KEY_SYMBOLS
 from readcache.context.notes import clip_text
-from readcache.messages.messages import Kind, Message
-from readcache.restore import plan as restore
+from readcache.core.messages.messages import Kind, Message
+from readcache.core.restore import plan as restore
 
 HEADING = "## Summary of the conversation so far"
 RESTORED_HEADING = f"## {restore.HEADING}"

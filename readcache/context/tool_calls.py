@@ -12,19 +12,19 @@ from dataclasses import dataclass, replace
 
 from readcache.context.links import Links, PlainResult
 from readcache.context.notes import has_note
-from readcache.judging.marker import find_markers
-from readcache.judging.match import map_output
-from readcache.messages.messages import Kind, Message, Part
-from readcache.messages.structure import answered
-from readcache.messages.tools import COMMANDS, ToolUse, lines_read, tool_use
-from readcache.model.claims import Claim, FileLines
-from readcache.model.events import Origin, Piece
-from readcache.model.key_view import Delivery
-from readcache.model.paths import canonical_path
-from readcache.model.text import find_separator, split_lines
-from readcache.model.view import View
-from readcache.shell.read import read_command
-from readcache.sync.locate import locate
+from readcache.core.judging.marker import find_markers
+from readcache.core.judging.match import map_output
+from readcache.core.messages.messages import Kind, Message, Part
+from readcache.core.messages.structure import answered
+from readcache.core.messages.tools import COMMANDS, ToolUse, lines_read, tool_use
+from readcache.core.model.claims import Claim, FileLines
+from readcache.core.model.events import MappedSpan, Origin
+from readcache.core.model.key_view import Delivery
+from readcache.core.model.paths import canonical_path
+from readcache.core.model.text import find_separator, split_lines
+from readcache.core.model.view import View
+from readcache.core.shell.read import read_command
+from readcache.core.sync.locate import locate
 
 NOWHERE = "/?"  # no path begins so: the unknown directory of relative names
 _CHANGES_DIRECTORY = re.compile(r"(?<![\w./-])(?:cd|pushd|popd)(?![\w./-])")
@@ -89,7 +89,7 @@ def tool_calls(messages: Sequence[Message], root: str, links: Links) -> list[Lis
 
 def _plain_call(plain: PlainResult, links: Links) -> ListedCall:
     command = plain.delivery.event.label
-    start, end = plain.stretch
+    start, end = plain.char_span
     call = Part(Kind.CALL, command, arguments={COMMANDS[0]: command})
     result = Part(Kind.RESULT, plain.text[start:end])
     return ListedCall(call, result, max(0, plain.at - 1), plain.at, NOWHERE, links.of_call(plain.delivery), plain)
@@ -104,19 +104,19 @@ def _linked_calls(messages: Sequence[Message], root: str, links: Links) -> list[
                 if _CHANGES_DIRECTORY.search(tool_use(part.name, part.arguments or {}).command or ""):
                     cwd = f"{NOWHERE}{index}"
     return [
-        ListedCall(call, result, call_at, at, where[id(call)], links.standing_in(at, result))
+        ListedCall(call, result, call_at, at, where[id(call)], links.deliveries_in(at, result))
         for call_at, call, at, result in answered(messages)
     ]
 
 
-def pieces_of(tool_call: ListedCall, tag: str = "") -> tuple[Piece, ...]:
+def source_map_of(tool_call: ListedCall, tag: str = "") -> tuple[MappedSpan, ...]:
     """Where lines of files stand in the result's text."""
     text = tool_call.result.text
     for delivery in tool_call.known:
         found = locate(delivery.event, text) if delivery.event.origin is Origin.RESULT else None
         if found is not None:  # between whatever words the harness puts around it
             above = text.count("\n", 0, found[0])
-            return tuple(replace(piece, at=piece.at + above) for piece in delivery.event.pieces)
+            return tuple(replace(mapped, at=mapped.at + above) for mapped in delivery.event.source_map)
     if tool_call.result.is_error or has_note(text) or (tag and find_markers(text, tag)):
         return ()
     lines = split_lines(text)
@@ -136,9 +136,13 @@ def overwritten(tool_call: ListedCall) -> frozenset[str]:
         return frozenset()
     if tool_call.known:  # what a command wrote is known only of one that did not fail
         written = [
-            piece for d in tool_call.known if d.event.origin is Origin.COMMAND for piece in d.event.pieces if piece.eof
+            mapped
+            for d in tool_call.known
+            if d.event.origin is Origin.COMMAND
+            for mapped in d.event.source_map
+            if mapped.eof
         ]
-        return frozenset(key for piece in written for key in piece.keys)
+        return frozenset(key for mapped in written for key in mapped.keys)
     if not (len(text) < LOOKED_AT and _SAYS_NOTHING.fullmatch(text)) and (
         command is not None or not _SUCCEEDED.search(text[:LOOKED_AT])
     ):
@@ -172,8 +176,8 @@ def _claims(tool_call: ListedCall, lines: list[str]) -> tuple[Claim, ...]:
     return (FileLines((key,), (read.first, read.last)),) if read is not None else ()
 
 
-def name_pieces(pieces: Sequence[Piece]) -> list[tuple[str, int, int]]:
+def name_spans(source_map: Sequence[MappedSpan]) -> list[tuple[str, int, int]]:
     """(path, first, last) of each piece; empty when not all of them are known lines of one file."""
-    if not all(len(piece.keys) == 1 and piece.first for piece in pieces):
+    if not all(len(mapped.keys) == 1 and mapped.first for mapped in source_map):
         return []
-    return [(piece.keys[0], piece.first, piece.first + piece.count - 1) for piece in pieces]
+    return [(mapped.keys[0], mapped.first, mapped.first + mapped.count - 1) for mapped in source_map]

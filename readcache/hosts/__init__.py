@@ -29,8 +29,8 @@ def find_host(name: str) -> Host:
 
         found: Host = importlib.import_module(MODULES[name]).HOST
         return found
-    from readcache.model.errors import UsageError, did_you_mean
-    from readcache.model.plugins import load_plugin, plugin_names
+    from readcache.core.model.errors import UsageError, did_you_mean
+    from readcache.core.model.plugins import load_plugin, plugin_names
 
     if (host := load_plugin("hosts", name)) is None:
         names = [*MODULES, *plugin_names("hosts")]

@@ -11,17 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from readcache import ReadcacheError
-from readcache.hosts.host import Host, Where
+from readcache.hosts.host import Host, InstallTarget
 from readcache.hosts.settings_files.switch import Switch
 
 _PATIENCE = 30.0  # seconds for a program of ours to answer
 
 
-def check_host(host: Host, where: Where, memory: str, also: Callable[[Where], str] | None = None) -> str:
+def check_host(
+    host: Host, target: InstallTarget, memory: str, also: Callable[[InstallTarget], str] | None = None
+) -> str:
     """What is in force, in words. ReadcacheError with what is not, and what to do. `also`: say how the hook was tried,
     too, and what this says of the place as it was switched on."""
-    scope, again = where.place(), f"readcache init {host.name} {where.place()}"
-    switch = Switch(host, where, memory)
+    scope, again = target.scope_option(), f"readcache init {host.name} {target.scope_option()}"
+    switch = Switch(host, target, memory)
     found = switch.as_remembered()
     if not Switch(host, found, memory).is_on():
         what = "its settings are of another version, or were edited" if switch.is_known() else "it is not switched on"
@@ -29,15 +31,15 @@ def check_host(host: Host, where: Where, memory: str, also: Callable[[Where], st
     said = f"{found.mode}{f', policy {found.policy}' if found.policy != 'default' else ''} ({scope})"
     if found.mode == "off":
         return said
-    _run([*where.program, "--version"], "", {})
+    _run([*target.program, "--version"], "", {})
     trial = "it has no hook to fire" if host.hook is None else _try_hook(host, found)
     said = f"{said}: {host.in_force(found)}" if host.in_force is not None else said
     return said if also is None else f"{said}; {trial}; {also(found)}"
 
 
-def _try_hook(host: Host, where: Where) -> str:
+def _try_hook(host: Host, target: InstallTarget) -> str:
     """Run the hook as the host does, on events of a made-up conversation: what it did. ReadcacheError."""
-    words = where._replace(mode="on").words("hook", host.name)
+    words = target._replace(mode="on").words("hook", host.name)
     with tempfile.TemporaryDirectory() as directory:
         alone = {"READCACHE_STORE": os.path.join(directory, "trial.db"), "XDG_STATE_HOME": directory, "READCACHE": "on"}
         alone["READCACHE_SERVER"] = "off"
@@ -55,14 +57,14 @@ def _run(words: Sequence[str], text: str, environment: Mapping[str, str]) -> str
     """What the program prints. ReadcacheError where it does not run."""
     env: dict[str, Any] = {key: value for key, value in os.environ.items() if not key.startswith("READCACHE")}
     try:
-        ran = subprocess.run(
+        done = subprocess.run(
             words, input=text, env=env | {**environment}, capture_output=True, text=True, timeout=_PATIENCE, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         is_shared = os.path.basename(words[0]) == words[0]
         todo = "put it on PATH" if is_shared else "run init again with the installed readcache"
         raise ReadcacheError(f"{words[0]} does not run: {error}; {todo}") from None
-    if ran.returncode:
-        last = " ".join(ran.stderr.split()[-30:])
-        raise ReadcacheError(f"{' '.join(words)} ends with status {ran.returncode}: {last}; reinstall readcache")
-    return ran.stdout
+    if done.returncode:
+        last = " ".join(done.stderr.split()[-30:])
+        raise ReadcacheError(f"{' '.join(words)} ends with status {done.returncode}: {last}; reinstall readcache")
+    return done.stdout

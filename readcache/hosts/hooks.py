@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from readcache.model.errors import UsageError
+from readcache.core.model.errors import UsageError
 from readcache.process.mode import MODES
 from readcache.process.settings import Settings, read_settings
 

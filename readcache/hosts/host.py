@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 HOOK_SECONDS = 5  # that a host waits for a hook; beyond them the agent has the real output
 
 
-class Where(NamedTuple):
+class InstallTarget(NamedTuple):
     """The place at which a host is switched on."""
 
     root: str  # the project's directory, absolute
@@ -28,7 +28,7 @@ class Where(NamedTuple):
     protected: str = ""  # globs of files never to omit or store, with commas between
     restore: str = ""  # tokens that are put back after a compaction; "" for the default
 
-    def place(self) -> str:
+    def scope_option(self) -> str:
         """The option of `init` that means this place."""
         return "--user" if self.is_user else "--project"
 
@@ -70,9 +70,9 @@ class Entry(NamedTuple):
     value: object
 
 
-def hook_entry(where: Where, host: str, path: str, event: str, matcher: str, **more: object) -> Entry:
+def hook_entry(target: InstallTarget, host: str, path: str, event: str, matcher: str, **more: object) -> Entry:
     """A hook as several hosts have it in their settings."""
-    hook = {"type": "command", "command": where.line("hook", host), "timeout": HOOK_SECONDS, **more}
+    hook = {"type": "command", "command": target.line("hook", host), "timeout": HOOK_SECONDS, **more}
     return Entry(path, ("hooks", event, "+"), {"matcher": matcher, "hooks": [hook]})
 
 
@@ -90,19 +90,19 @@ class Host(NamedTuple):
     name: str
     mode: str  # without --advise or --off: "on" where the host tells what leaves the conversation, else "advise"
     why: str  # of that mode, one sentence that `init` prints
-    changes: Callable[[Where], Sequence[Entry | OwnFile]]
+    changes: Callable[[InstallTarget], Sequence[Entry | OwnFile]]
     hook: Callable[[Mapping[str, Any], Sessions], Mapping[str, Any] | None] | None = None
     # Why nothing can be omitted here, though the host's mode is "on"; None: it can.
-    only_advises: Callable[[Where], str | None] = lambda _: None
+    only_advises: Callable[[InstallTarget], str | None] = lambda _: None
     # What `doctor` says; raises ReadcacheError with what is wrong.
-    in_force: Callable[[Where], str] | None = None
+    in_force: Callable[[InstallTarget], str] | None = None
     # Events of a made-up conversation, the last of which `hook` answers; what they need is written into the directory.
     trial: Callable[[str], Sequence[Mapping[str, Any]]] = lambda _: ()
     # Files of all the ways to switch it on: another than today's may have been used before.
-    former_files: Callable[[Where], Sequence[str]] = lambda _: ()
+    former_files: Callable[[InstallTarget], Sequence[str]] = lambda _: ()
     keeps: bool = True  # what it showed stays in the user's store
     # What is left to the user once the settings are written.
-    todo: Callable[[Where], str] = lambda _: "start it anew"
+    todo: Callable[[InstallTarget], str] = lambda _: "start it anew"
     # Why the host is not switched on in the best way that there is for it, which `init` prints; "" if it is.
-    second_best: Callable[[Where], str] = lambda _: ""
+    second_best: Callable[[InstallTarget], str] = lambda _: ""
     scripted: Callable[[], Scripted] | None = None  # how it is run with a model that is a script

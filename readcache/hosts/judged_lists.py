@@ -16,15 +16,15 @@ from typing import Any, NamedTuple
 
 from readcache import Mode, Session
 from readcache.context import mend_and_clear
+from readcache.core.messages.blocks import Raw
+from readcache.core.messages.editing import as_blocks, user_message, with_blocks, with_result_text
+from readcache.core.messages.messages import Kind, Message, Part, normalise
+from readcache.core.messages.structure import answered
+from readcache.core.messages.turns import turn_starts
+from readcache.core.model.text import digest
+from readcache.core.model.tool_call import ToolCall
 from readcache.hosts.adapter_settings import AdapterSettings, adapter_settings
 from readcache.hosts.tool_results import Judge, answer_tool, tool_kinds
-from readcache.messages.blocks import Raw
-from readcache.messages.editing import as_blocks, user_message, with_blocks, with_result_text
-from readcache.messages.messages import Kind, Message, Part, normalise
-from readcache.messages.structure import answered
-from readcache.messages.turns import turn_starts
-from readcache.model.text import digest
-from readcache.model.tool_call import ToolCall
 from readcache.process.mode import acts, mode_named
 
 
@@ -141,9 +141,9 @@ class JudgedList:
         indexes = [order.get(entry.key, len(order)) for entry in found if entry.result]
         if name != self._name or min(indexes, default=len(order)) < len(order):
             return name == self._name and len(order) - 1 in indexes and indexes == sorted(indexes)
-        cut = next((at for at, entry in enumerate(found) if _is_compaction(entry.part)), None)
+        compaction = next((at for at, entry in enumerate(found) if _is_compaction(entry.part)), None)
         had = {entry.said() for entry in self._entries}
-        return name != "" and cut is not None and {entry.said() for entry in found[:cut]} <= had
+        return name != "" and compaction is not None and {entry.said() for entry in found[:compaction]} <= had
 
     def judged(self, found: list[ListPart], tools: Mapping[str, str | Judge]) -> ListChanges:
         """What to change in this list."""
@@ -164,8 +164,8 @@ class JudgedList:
     def _compactions(self, found: Sequence[ListPart]) -> list[int]:
         """Where something stands in the list that a compaction left, and that was not there before: of the server's, or
         a text in the place of results."""
-        cuts = (at for at, entry in enumerate(found) if _is_compaction(entry.part))
-        new = [at for at in cuts if found[at].said() not in self._sections]
+        compactions = (at for at, entry in enumerate(found) if _is_compaction(entry.part))
+        new = [at for at in compactions if found[at].said() not in self._sections]
         old = [entry.said() for entry in self._entries]
         if new or {entry.key for entry in self._entries} <= {entry.key for entry in found}:
             return new
@@ -175,48 +175,48 @@ class JudgedList:
         return [at] if is_new else []
 
     def _shown(self, found: list[ListPart], tools: Mapping[str, str | Judge]) -> ListChanges:
-        chat, places, sections = self._as_chat(found)
-        for place, mended in zip(places, self._session.mend(chat), strict=True):
-            if place is None or place.result is None:
+        chat, parts, sections = self._as_chat(found)
+        for part, repaired in zip(parts, self._session.mend(chat), strict=True):
+            if part is None or part.result is None:
                 continue
-            if place.key in self._texts:
-                self._texts[place.key] = place.result.output, mended["content"]
+            if part.key in self._texts:
+                self._texts[part.key] = part.result.output, repaired["content"]
             else:
-                self._judge(place.key, place.result, tools)
+                self._judge(part.key, part.result, tools)
         if self._session.policy.clear is not None:
-            chat, places, _ = self._as_chat(found)
-            for place, kept in zip(places, mend_and_clear(chat, self._session), strict=True):
-                if place is not None and place.result is not None:
-                    self._texts[place.key] = place.result.output, kept["content"]
+            chat, parts, _ = self._as_chat(found)
+            for part, kept in zip(parts, mend_and_clear(chat, self._session), strict=True):
+                if part is not None and part.result is not None:
+                    self._texts[part.key] = part.result.output, kept["content"]
         texts = {
-            (place.at, place.nth): shown
-            for place in places
-            if place is not None and place.result is not None
-            if (shown := self._texts[place.key][1]) != place.result.output
+            (part.at, part.nth): shown
+            for part in parts
+            if part is not None and part.result is not None
+            if (shown := self._texts[part.key][1]) != part.result.output
         }
         return ListChanges(texts, sections)
 
     def _as_chat(self, found: list[ListPart]) -> tuple[list[Raw], list[ListPart | None], dict[int, str]]:
         """What the model sees of the list, as messages in OpenAI's shape, with the part that each one is; and the
         sections in it, by the message behind which they stand."""
-        cuts = (at for at, entry in enumerate(found) if _is_compaction(entry.part))
-        first = max(cuts, default=0)
-        chat, places, sections = list[Raw](), list[ListPart | None](), dict[int, str]()
+        compactions = (at for at, entry in enumerate(found) if _is_compaction(entry.part))
+        first = max(compactions, default=0)
+        chat, parts, sections = list[Raw](), list[ListPart | None](), dict[int, str]()
         for entry in found[first:]:
             given, shown = self._texts.get(entry.key, ("", ""))
             # A new result holds no older one's text for it, as it may become a marker.
             text = shown if entry.result and given == entry.result.output else entry.part.text
-            message, last = entry.as_chat(text if entry.key in self._texts else ""), places[-1] if places else None
+            message, last = entry.as_chat(text if entry.key in self._texts else ""), parts[-1] if parts else None
             if entry.part.kind is Kind.CALL and last and last.part.kind is Kind.CALL and last.at == entry.at:
                 chat[-1] = {**chat[-1], "tool_calls": [*chat[-1]["tool_calls"], *message["tool_calls"]]}
                 continue
             chat.append(message)
-            places.append(entry)
+            parts.append(entry)
             if section := self._sections.get(entry.said()):
                 sections[entry.at] = section
                 chat.append({"role": "user", "content": section})
-                places.append(None)
-        return chat, places, sections
+                parts.append(None)
+        return chat, parts, sections
 
     def _judge(self, key: str, result: ToolCall, tools: Mapping[str, str | Judge]) -> None:
         reply = self._settings.told(answer_tool(self._session, result, tools.get(result.name)))

@@ -6,16 +6,16 @@ import json
 import re
 from importlib.resources import files
 
-from readcache.hosts.host import Where
+from readcache.hosts.host import InstallTarget
 
 _SETTINGS = re.compile(r"\{ host: .* \}(?=\)$)", re.MULTILINE)
 
 
-def plugin_text(where: Where, host: str, plugin: str) -> str:
+def plugin_text(target: InstallTarget, host: str, plugin: str) -> str:
     """The file's text. `plugin`: the part that is the host's own, as a path below this directory."""
     parts = files("readcache.serve") / "client.js", *(files("readcache.hosts") / name for name in ("plugin.js", plugin))
     client, shared, own = (part.read_text(encoding="utf-8") for part in parts)
-    options = {"program": where.program, "mode": where.mode, "options": where.policy_words()}
+    options = {"program": target.program, "mode": target.mode, "options": target.policy_words()}
     settings = json.dumps({"host": host, **options})
     made = f"// Made by `readcache init {host}`, removed by uninit; what is changed here is lost.\n"
     return "\n".join((made + client, _SETTINGS.sub(lambda _: settings, shared, count=1), own))

@@ -23,10 +23,10 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
+from readcache.core.messages.messages import Kind, Message, Part
 from readcache.hosts.fallback import fallback
 from readcache.hosts.judged_lists import JudgedLists
 from readcache.hosts.tool_results import Judge
-from readcache.messages.messages import Kind, Message, Part
 
 
 class ReadcacheCapability(AbstractCapability[Any]):  # type: ignore[misc]  # no types where these are checked

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from readcache import Session
-from readcache.model.claims import FileLines, is_blob
-from readcache.model.text import split_lines
-from readcache.model.tool_call import AskedCommand, ToolCall
+from readcache.core.model.claims import FileLines, is_blob
+from readcache.core.model.text import split_lines
+from readcache.core.model.tool_call import AskedCommand, ToolCall
 
 
 def with_numbers(call: ToolCall, output: str, session: Session) -> ToolCall:

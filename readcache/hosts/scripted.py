@@ -41,7 +41,7 @@ def chat_answer(_: str, number: int, command: str) -> str:
         [{"index": 0, "delta": {}, "finish_reason": "tool_calls" if command else "stop"}],
         [],
     ]
-    whole = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "model"}
+    chunk = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "model"}
     return stream(
-        ({**whole, "choices": one, **({} if one else {"usage": usage})} for one in choices), "data: [DONE]\n\n"
+        ({**chunk, "choices": one, **({} if one else {"usage": usage})} for one in choices), "data: [DONE]\n\n"
     )

@@ -17,7 +17,7 @@ class ShellDirectory:
         self._root = self.now = os.path.abspath(root)
         self._lost = 0
 
-    def ran(self, command: str, *, restarted: bool = False) -> None:
+    def follow(self, command: str, *, restarted: bool = False) -> None:
         """A command is over, with any outcome. A leading `cd` to an existing directory is followed. `restarted`: there
         is a new shell now."""
         if restarted:

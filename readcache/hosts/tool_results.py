@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from readcache import Reply, Session, UsageError
-from readcache.messages.tools import COMMANDS, DIRECTORIES, LinesRead, ToolUse, first_text, lines_read, tool_use
-from readcache.model.tool_call import AskedCommand, AskedRead, ToolCall
+from readcache.core.messages.tools import COMMANDS, DIRECTORIES, LinesRead, ToolUse, first_text, lines_read, tool_use
+from readcache.core.model.tool_call import AskedCommand, AskedRead, ToolCall
 from readcache.transcripts.tools import patch_writes
 
 _STATUS = r"[\[(<]?(?:(?:command|process) [a-z]+ with )?(?:exit|return)[ _]?(?:code|status)?[ :=]+-?\d+[\])>]?\.?"
@@ -50,9 +50,9 @@ def answer_tool(session: Session, call: ToolCall, kind: str | Judge | None = Non
         return None
     if kind == "bash" and command is not None:
         where = call.cwd or first_text(arguments, DIRECTORIES)
-        whole = call.complete and not call.is_error  # an error's text may be the framework's
+        is_complete = call.complete and not call.is_error  # an error's text may be the framework's
         frame = call.frame or without_status
-        call = replace(call, asked=AskedCommand(command), cwd=where, complete=whole, frame=frame)
+        call = replace(call, asked=AskedCommand(command), cwd=where, complete=is_complete, frame=frame)
     elif kind == "read" and use.path is not None:
         read = LinesRead(*call.lines, numbered=False) if call.lines else lines_read(arguments, call.output)
         read = LinesRead(1, None, numbered=False) if read is None and call.is_error else read

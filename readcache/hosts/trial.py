@@ -11,16 +11,16 @@ TEXT = "".join(f"line {number} of a file that is read twice\n" for number in ran
 Entries = Callable[[str], Sequence[object]]
 
 
-def two_reads(place: str, event: Mapping[str, Any], asked: Entries, shown: Entries) -> list[dict[str, Any]]:
-    """Two events for the hook. For each, write the host's transcript into `place` as it would be at that moment.
+def two_reads(directory: str, event: Mapping[str, Any], asked: Entries, shown: Entries) -> list[dict[str, Any]]:
+    """Two events for the hook. For each, write the host's transcript into `directory` as it would be at that moment.
     `asked` and `shown` give its entries for a call and for a result. `event` has the fields that both events share."""
     entries, events = list[object](), list[dict[str, Any]]()
     for name in ("one", "two"):
-        path = os.path.join(place, f"{name}.jsonl")
+        path = os.path.join(directory, f"{name}.jsonl")
         entries += asked(name)
         with open(path, "w", encoding="utf-8") as file:
             file.writelines(json.dumps(entry) + "\n" for entry in entries)
         entries += shown(name)
-        whose = {"session_id": "trial", "transcript_path": path, "cwd": place, "tool_use_id": name}
+        whose = {"session_id": "trial", "transcript_path": path, "cwd": directory, "tool_use_id": name}
         events.append({**whose, "tool_response": TEXT, **event})
     return events

@@ -16,13 +16,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from readcache.disk.forks import LOGS, ForkLock
-from readcache.judging.line_index import LineIndex
-from readcache.log.store import Store, StoreGone
-from readcache.log.store.codec import is_storable
-from readcache.log.store.open import is_url
-from readcache.model.errors import StoreError
-from readcache.model.events import (
+from readcache.core.judging.line_index import LineIndex
+from readcache.core.model.errors import StoreError
+from readcache.core.model.events import (
+    Amended,
     Closed,
     Compacted,
     Delivered,
@@ -32,14 +29,17 @@ from readcache.model.events import (
     Missed,
     Record,
     Rewound,
-    Settled,
     Wrote,
 )
-from readcache.model.records import event_for, events_for
-from readcache.model.reply import Reason
-from readcache.model.secrets import without_secrets
-from readcache.model.view import View
-from readcache.model.withheld import as_shown
+from readcache.core.model.records import event_for, events_for
+from readcache.core.model.reply import Reason
+from readcache.core.model.secrets import without_secrets
+from readcache.core.model.view import View
+from readcache.core.model.withheld import as_shown
+from readcache.log.forks import LOGS, ForkLock
+from readcache.log.store import Store, StoreGone
+from readcache.log.store.codec import is_storable
+from readcache.log.store.open import is_url
 
 # How many recent texts keep a visibility time. If more arrive while a command runs, none may be its source: nothing
 # is a source for it.
@@ -66,8 +66,8 @@ class Outbox:
         that they can be rewritten."""
         if not isinstance(event, Delivered):
             self.waiting.append(event)
-        elif event.pointers:
-            self.waiting.append(replace(event, pieces=()))
+        elif event.markers:
+            self.waiting.append(replace(event, source_map=()))
 
     def take(self) -> list[Event]:
         """Remove and return what waits. The view no longer has it."""
@@ -208,7 +208,7 @@ class Log:
             return False
         records = store.records(self.session_id, self.agent_id, after=seq) if seq != self._seq else []
         events = (event_for(record, self.agent_id) for record in records)
-        return all(event is None or isinstance(event, (Closed, Delivered, Failed, Missed, Settled)) for event in events)
+        return all(event is None or isinstance(event, (Closed, Delivered, Failed, Missed, Amended)) for event in events)
 
     def now(self) -> Instant:
         """Return the moment at which a call begins. Ask before anything that may wait: the store, a lock."""
@@ -251,7 +251,7 @@ class Log:
         records = sorted(self.store.records(self.session_id), key=lambda record: record.agent_id == self.agent_id)
         return [record.event for record in records]
 
-    def place(self) -> tuple[str, str, str] | None:
+    def store_key(self) -> tuple[str, str, str] | None:
         """The reader's place on the disk: store, session, reader. None for a store that ends with this process."""
         path = getattr(self._store, "path", None)
         return None if path is None else (str(path), self.session_id, self.agent_id)
@@ -312,16 +312,16 @@ class Log:
 
     def _fold(self, event: Event, at: float, *, is_own: bool) -> None:
         view, before = self.view, self.view.calls.number
-        took_its_place = isinstance(event, Settled) and any(
+        replaced_it = isinstance(event, Amended) and any(
             old.event.text for old in view.of_call(event.call_id) if old.event.origin is event.origin
         )
         view.apply(event)
-        if isinstance(event, (Compacted, Forgot, Rewound)) or took_its_place:
+        if isinstance(event, (Compacted, Forgot, Rewound)) or replaced_it:
             self._index = None
-        if isinstance(event, (Delivered, Settled)):
+        if isinstance(event, (Delivered, Amended)):
             self._note_text(event, at, before, is_own=is_own)
 
-    def _note_text(self, event: Delivered | Settled, at: float, before: int, *, is_own: bool) -> None:
+    def _note_text(self, event: Delivered | Amended, at: float, before: int, *, is_own: bool) -> None:
         """A text can be seen from now on, or another one than before. `before`: the number of the last call then."""
         self._logged += is_own
         texts = [text for text in self.view.of_call(event.call_id) if text.event.origin is event.origin]

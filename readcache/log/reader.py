@@ -21,27 +21,27 @@ from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from readcache.judging.compose import compose, pass_through
-from readcache.judging.judge import decide
-from readcache.judging.writes import events_after, events_before, wrote_event
+from readcache.core.judging.compose import compose, pass_through
+from readcache.core.judging.judge import decide
+from readcache.core.judging.writes import events_after, events_before, wrote_event
+from readcache.core.model.call import Call
+from readcache.core.model.errors import StoreError, UsageError
+from readcache.core.model.events import Closed, Compacted, Delivered, Event, Failed, Forgot, Missed, Origin, Rewound
+from readcache.core.model.frame import with_frame
+from readcache.core.model.policy import Mode, Rules
+from readcache.core.model.reply import Outcome, Reason, Reply
+from readcache.core.model.view import View
+from readcache.core.model.withheld import confirmed, mark_unconfirmed, with_amended, without_text
+from readcache.core.shell.never import is_answer
+from readcache.core.sync import resume
+from readcache.core.sync.settle import amend, amend_answer, clip_delivery, kept_of_body
 from readcache.log.log import Instant, Log, Position
 from readcache.log.store import StoreGone
 from readcache.log.telemetry import LISTENERS, tell_answered, tell_counted
-from readcache.model.call import Call
-from readcache.model.errors import StoreError, UsageError
-from readcache.model.events import Closed, Compacted, Delivered, Event, Failed, Forgot, Missed, Origin, Rewound
-from readcache.model.frame import with_frame
-from readcache.model.policy import Mode, Rules
-from readcache.model.reply import Outcome, Reason, Reply
-from readcache.model.view import View
-from readcache.model.withheld import confirmed, mark_unconfirmed, with_settled, withhold
-from readcache.shell.never import is_answer
-from readcache.sync import resume
-from readcache.sync.settle import amend, clip_delivery, kept_of_body, settle_answer
 
 if TYPE_CHECKING:
-    from readcache.restore.plan import Compaction, RestorePlan
-    from readcache.sync.sync import Reconciler, Synced
+    from readcache.core.restore.plan import Compaction, RestorePlan
+    from readcache.core.sync.sync import Reconciler, Synced
 
 
 # The places of the readers that this process has answered and not closed: it is alive, so that they did not crash.
@@ -105,9 +105,9 @@ class Reader:
         if self.rules.policy.mode is Mode.OFF:
             return Pending(with_frame(pass_through(call, Reason.MODE_OFF), call))
         if self._is_off():
-            call = replace(call, trouble=Reason.MODE_OFF)
-        if call.trouble is None and is_answer(call.label, self.rules.policy):
-            call = replace(call, trouble=Reason.NEVER)
+            call = replace(call, skip_reason=Reason.MODE_OFF)
+        if call.skip_reason is None and is_answer(call.label, self.rules.policy):
+            call = replace(call, skip_reason=Reason.NEVER)
         since = time.perf_counter()
         try:
             pending = self._judge(call, began, confirm)
@@ -160,12 +160,12 @@ class Reader:
             if call.head or call.tail:
                 delivered = replace(delivered, head=call.head, tail=call.tail)
             is_full = reply.outcome is Outcome.FULL
-            is_sure = confirm is Confirm.ALL or (confirm is Confirm.FULL and is_full)
-            if is_full and not writes and not is_sure:
+            is_confirmed = confirm is Confirm.ALL or (confirm is Confirm.FULL and is_full)
+            if is_full and not writes and not is_confirmed:
                 return Pending(reply, partial(self._log_shown, delivered, log.position(), view.calls.tokens))
             logged = delivered
-            if delivered.text and not is_sure:  # a text that is no source is logged without it, and is as it is
-                logged = mark_unconfirmed(delivered, call.output, judgement.pieces)
+            if delivered.text and not is_confirmed:  # a text that is no source is logged without it, and is as it is
+                logged = mark_unconfirmed(delivered, call.output, judgement.source_map)
             log.append([logged, *events_after(call, delivered.when.call, policy)] if writes else [logged])
         return Pending(reply, partial(self._confirm, logged))
 
@@ -185,8 +185,8 @@ class Reader:
                 when = replace(delivered.when, call=view.calls.number_of(delivered.call_id), tokens=after)
                 is_first = self.log.only_grew_since(end) and not view.of_call(delivered.call_id)
                 delivered = replace(delivered, when=when)
-                shown = with_settled(delivered, confirmed(delivered.call_id)) if delivered.text else delivered
-                self.log.append([shown if is_first else withhold(delivered)], at)
+                shown = with_amended(delivered, confirmed(delivered.call_id)) if delivered.text else delivered
+                self.log.append([shown if is_first else without_text(delivered)], at)
         except StoreError as error:
             self.log.fail(delivered.call_id, error)
 
@@ -197,16 +197,16 @@ class Reader:
 
     def _in_doubt(self, view: View) -> frozenset[str]:
         """Return the calls of a killed process that may not be in the conversation, until the store took that."""
-        place = self.log.place()
-        return resume.unconfirmed(view) if self._resumes and place and place not in _ANSWERING else frozenset()
+        store_key = self.log.store_key()
+        return resume.unconfirmed(view) if self._resumes and store_key and store_key not in _ANSWERING else frozenset()
 
     def _has_gone_on(self) -> None:
         """Remember that the store took it: what is in doubt stays so until then."""
         self._resumes = False
         if not self._answered:
             self._answered = True
-            if (place := self.log.place()) is not None:
-                _ANSWERING.add(place)
+            if (store_key := self.log.store_key()) is not None:
+                _ANSWERING.add(store_key)
 
     def calls_so_far(self, began: Instant | None = None) -> int:
         """The number of the last call that was logged when this one began: later ones are not a source for it. `began`:
@@ -228,8 +228,8 @@ class Reader:
         if self._answered and in_order and self.log.view.calls.number:
             self.tell("", lambda _: [Closed()])
         self._answered = False
-        if (place := self.log.place()) is not None:
-            _ANSWERING.discard(place)
+        if (store_key := self.log.store_key()) is not None:
+            _ANSWERING.discard(store_key)
 
     def note_writes(self, call: Call) -> None:
         """Logs what a command wrote whose output went past us."""
@@ -284,8 +284,8 @@ class Reader:
 
         def events(view: View) -> list[Event]:
             if call_id in view.waiting:
-                settled = settle_answer(view.waiting[call_id], text, reason)
-                return [replace(settled, erases=not settled.confirms)]
+                amended = amend_answer(view.waiting[call_id], text, reason)
+                return [replace(amended, erases=not amended.confirms)]
             shown = [d.event for d in view.of_call(call_id) if d.event.origin is not Origin.COMMAND]
             # A text that can never be a source is not kept.
             changed = [event for event in shown if event.text != text and event.credited]
@@ -320,7 +320,7 @@ class Reader:
     def sync(self, messages: Sequence[Mapping[str, Any]], *, gives_back: bool = True, batch: str = "") -> Synced:
         """Makes the view agree with the message list, and says what has to be rewritten in it. See `Session.sync`, and
         `Reconciler.reconcile` for `gives_back`."""
-        from readcache.sync.sync import Reconciler, Synced
+        from readcache.core.sync.sync import Reconciler, Synced
 
         synced = Synced()
         self._resumes = False
@@ -347,8 +347,8 @@ class Reader:
 
     def compacted(self, kept: frozenset[str], restored: RestorePlan | None, *, restored_id: str) -> Compaction:
         """See `Session.compacted`. `restored_id` names the restored section."""
-        from readcache.restore.plan import Compaction
-        from readcache.sync.compaction import compaction_events
+        from readcache.core.restore.plan import Compaction
+        from readcache.core.sync.compaction import compaction_events
 
         tokens = self.rules.policy.tokens(restored.render()) if restored is not None else 0
         done = Compaction()
@@ -365,7 +365,7 @@ class Reader:
 
     def inherit(self, parent: Reader) -> None:
         """Start with a copy of what another reader sees."""
-        from readcache.sync.inherit import inherited_events
+        from readcache.core.sync.inherit import inherited_events
 
         self._resumes = False
         events = inherited_events(parent.view, parent.log.own_events)

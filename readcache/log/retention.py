@@ -24,7 +24,7 @@ def last_events(contexts: Iterable[tuple[str, str, int, float]]) -> dict[str, fl
     return dict(sorted(last.items(), key=lambda item: item[1]))
 
 
-def holds_something(store: Store, session: str) -> bool:
+def has_content(store: Store, session: str) -> bool:
     """False for a session that was taken out, and has not gone on."""
     return any(record.event != NOTHING_LEFT for record in store.records(session))
 
@@ -33,7 +33,7 @@ def outlived(store: SqliteStore, now: float, keep_seconds: float, keep_bytes: fl
     """Sessions to remove, the oldest first: those idle for `keep_seconds`, then more until the store is small enough.
     The caller takes each out before it asks for the next."""
     for session, last in last_events(store.sessions()).items():
-        if last < now - keep_seconds or (store.used_bytes() > keep_bytes and holds_something(store, session)):
+        if last < now - keep_seconds or (store.used_bytes() > keep_bytes and has_content(store, session)):
             yield session
 
 

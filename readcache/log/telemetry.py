@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple, Protocol
 
-from readcache.model.reply import Omitted, Reason, Reply
+from readcache.core.model.reply import Omitted, Reason, Reply
 
 
 class Metric(NamedTuple):

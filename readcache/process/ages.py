@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 
-from readcache.model.errors import UsageError
+from readcache.core.model.errors import UsageError
 
 _AGE = re.compile(r"(\d+)([hdw])")
 _DAY = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)")  # ccusage takes it without dashes, and Python 3.10 does not

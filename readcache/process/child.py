@@ -12,11 +12,11 @@ import warnings
 from types import FrameType
 from typing import Any, NoReturn
 
-from readcache.model.limits import LARGEST_OUTPUT
+from readcache.core.model.limits import LARGEST_OUTPUT
 
 # Seconds. Beyond this or `LARGEST_OUTPUT`, stop buffering and stream, so that a harness that runs out of patience (30 s
 # and up) has seen the output.
-LONGEST_HELD = 20.0
+LONGEST_BUFFERED = 20.0
 _POLL = 0.05  # seconds between looks whether bash has ended while one of its children keeps the output open
 # Those that harnesses send, `timeout -s ALRM` too.
 _NAMES = ("INT", "TERM", "HUP", "QUIT", "USR1", "USR2", "ALRM", "PIPE")
@@ -50,7 +50,7 @@ def become(words: list[str], env: dict[str, str]) -> NoReturn:
     os.execvpe(words[0], words, env)
 
 
-def one_place() -> bool:
+def is_one_stream() -> bool:
     """True if stdout and stderr go to the same place, so that their order matters."""
     try:
         return os.path.samestat(os.fstat(1), os.fstat(2))
@@ -75,7 +75,7 @@ class Forwarding:
 
     def __init__(self) -> None:
         self._pid = 0  # there is no child, or none any more
-        self._trouble = -1
+        self._exec_error = -1
         self._early: list[int] = []
         self._before: dict[int, Any] = {}
 
@@ -93,7 +93,7 @@ class Forwarding:
     def start(self, words: list[str], env: dict[str, str], *, stdout: int = 1, stderr: int = 2) -> None:
         """Starts the child in our process group; signals that came before are passed on now. On Linux it is killed when
         we are, as bash would have been in our place."""
-        self._trouble, end = os.pipe()  # for the number of the error that keeps it from becoming the program
+        self._exec_error, end = os.pipe()  # for the number of the error that keeps it from becoming the program
         us, mask = os.getpid(), signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)
         try:
             self._pid = _fork()
@@ -138,7 +138,7 @@ class Forwarding:
 
     def _ended(self, status: int) -> int:
         self._pid = 0
-        with open(self._trouble, "rb") as file:
+        with open(self._exec_error, "rb") as file:
             number = file.read()
         if number:
             raise OSError(int(number), os.strerror(int(number)))
@@ -182,8 +182,8 @@ def _in_foreground() -> bool:
 def collect(pipe: int, child: Forwarding) -> tuple[bytes | None, int]:
     """(what the child printed into `pipe`, its exit status). None instead of the output if it was streamed: it was too
     long, took too long, or another process kept printing after the child's end."""
-    held, is_passed_on = bytearray(), False  # the first: what is not printed yet
-    status, deadline = None, time.monotonic() + LONGEST_HELD
+    buffered, is_passed_on = bytearray(), False  # the first: what is not printed yet
+    status, deadline = None, time.monotonic() + LONGEST_BUFFERED
     try:
         while True:
             if select.select([pipe], [], [], _POLL if status is None else 0)[0]:
@@ -192,24 +192,24 @@ def collect(pipe: int, child: Forwarding) -> tuple[bytes | None, int]:
                     if status is None and not is_passed_on:
                         status = child.wait_until(deadline)
                         if is_passed_on := status is None:
-                            _arrives(held)
+                            _arrives(buffered)
                     break
-                held += chunk
+                buffered += chunk
             elif status is None:
                 status = child.wait_no_longer()
             else:  # a process in the background has the other end
                 is_passed_on = True
-                if _arrives(held):
+                if _arrives(buffered):
                     _leave_copying(pipe)
                 break
-            if is_passed_on or len(held) > LARGEST_OUTPUT or time.monotonic() > deadline:
+            if is_passed_on or len(buffered) > LARGEST_OUTPUT or time.monotonic() > deadline:
                 is_passed_on = True
-                if not _arrives(held):
+                if not _arrives(buffered):
                     break
-                held = bytearray()
+                buffered = bytearray()
     finally:
         os.close(pipe)
-    return None if is_passed_on else bytes(held), child.wait() if status is None else status
+    return None if is_passed_on else bytes(buffered), child.wait() if status is None else status
 
 
 def _arrives(data: bytes | bytearray) -> bool:

@@ -9,7 +9,7 @@ import contextlib
 import os
 import time
 
-from readcache.model.errors import ReadcacheError
+from readcache.core.model.errors import ReadcacheError
 from readcache.process.state import state_directory
 
 # Bytes. A store that stays broken would fill the disk one command at a time.

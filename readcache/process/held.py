@@ -15,8 +15,8 @@ from readcache.process import child
 from readcache.process.settings import Settings, clip_sizes
 
 if TYPE_CHECKING:
+    from readcache.core.model.policy import Policy, Rules
     from readcache.log.reader import Reader
-    from readcache.model.policy import Policy, Rules
     from readcache.process.plan import Plan
 
 RUN = "run"  # the host, if none was named
@@ -27,14 +27,14 @@ def run_planned(plan: Plan, words: list[str], env: dict[str, str], call_id: str 
     cannot be started."""
     try:
         output: bytes | None = None
-        if plan.is_held:
-            output, status = run_held(words, env)
+        if plan.is_buffered:
+            output, status = run_buffered(words, env)
         else:
             with child.Forwarding() as signals:
                 signals.start(words, env)
                 status = signals.wait()
         if output is not None:
-            answer_held(plan, output, status, call_id)
+            answer_buffered(plan, output, status, call_id)
         elif plan.reading.writes:
             with_reader(plan.settings, lambda reader: reader.note_writes(plan.call("", status, call_id)))
         return child.end_like(status)
@@ -42,7 +42,7 @@ def run_planned(plan: Plan, words: list[str], env: dict[str, str], call_id: str 
         return child.end_unread(lost)
 
 
-def run_held(words: list[str], env: dict[str, str]) -> tuple[bytes | None, int]:
+def run_buffered(words: list[str], env: dict[str, str]) -> tuple[bytes | None, int]:
     """Runs a program: (what it printed, its exit status, negative for a signal).
 
     None instead of the output if it was streamed, see `child.collect`. stderr is buffered with stdout if both go to the
@@ -51,7 +51,7 @@ def run_held(words: list[str], env: dict[str, str]) -> tuple[bytes | None, int]:
     pipe, end = os.pipe()
     with child.Forwarding() as signals:
         try:
-            signals.start(words, env, stdout=end, stderr=end if child.one_place() else 2)
+            signals.start(words, env, stdout=end, stderr=end if child.is_one_stream() else 2)
         finally:
             os.close(end)
         with contextlib.suppress(Exception):  # while it is at work; what fails here fails again when it is counted
@@ -65,7 +65,7 @@ def run_held(words: list[str], env: dict[str, str]) -> tuple[bytes | None, int]:
         return child.collect(pipe, signals)
 
 
-def answer_held(plan: Plan, output: bytes, status: int, call_id: str | None = None) -> None:
+def answer_buffered(plan: Plan, output: bytes, status: int, call_id: str | None = None) -> None:
     """Print what the agent should see of `output`, the exact bytes unless lines are omitted, and log it. Print all of
     it if anything fails. Raises `child.OutputLost`."""
     shown = False
@@ -89,7 +89,7 @@ def chosen_policy(settings: Settings) -> Policy:
     """The policy that the settings name. UsageError when they name none."""
     from dataclasses import replace
 
-    from readcache.model.policy import Head, HeadTail, Mode, Policy
+    from readcache.core.model.policy import Head, HeadTail, Mode, Policy
 
     sizes = clip_sizes(settings.clip)
     clip = HeadTail(*sizes) if len(sizes) == 2 else Head(*sizes) if sizes else None
@@ -100,8 +100,8 @@ def chosen_policy(settings: Settings) -> Policy:
 
 def rules_of(settings: Settings) -> Rules:
     """The rules of the reader that the settings name. UsageError for a policy that there is not."""
-    from readcache.model.policy import Rules
-    from readcache.model.text import session_tag
+    from readcache.core.model.policy import Rules
+    from readcache.core.model.text import session_tag
 
     return Rules(chosen_policy(settings), session_tag(settings.session), settings.host or RUN)
 

@@ -13,12 +13,12 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from readcache.core.shell.prefilter import may_matter
 from readcache.process.settings import INSIDE, Settings, clip_sizes, read_settings
-from readcache.shell.prefilter import may_matter
 
 if TYPE_CHECKING:
-    from readcache.model.call import Call
-    from readcache.model.claims import Reading
+    from readcache.core.model.call import Call
+    from readcache.core.model.claims import Reading
 
 SINK = "READCACHE_SINK"  # "PID mnt_id:N ino:N [at:TIME] KIND SHELL", see shims/agent-shell.sh
 SHIMS = "shims"  # the host, if none was named
@@ -33,7 +33,7 @@ class Caller(NamedTuple):
     words: Sequence[str]  # the tool and its arguments; else the command alone
     cwd: str
     environ: Mapping[str, str]
-    can_hold: bool = True  # its stdout may be buffered
+    can_buffer: bool = True  # its stdout may be buffered
     line: Sequence[str] = ()  # the command line of the shell that calls a tool; empty where the shell became it
 
 
@@ -44,7 +44,7 @@ class Plan(NamedTuple):
     command: str
     cwd: str
     reading: Reading
-    is_held: bool
+    is_buffered: bool
     batch: str
     is_tool: bool = False  # its output is judged only if it is UTF-8: no other bytes come through beside a marker
 
@@ -55,9 +55,9 @@ class Plan(NamedTuple):
 
     def call(self, text: str, status: int, call_id: str | None = None) -> Call:
         """The call that printed `text` and ended with `status`, negative for a signal."""
-        from readcache.model.call import command_call
-        from readcache.model.events import MADE_UP_ID
-        from readcache.model.reply import Reason
+        from readcache.core.model.call import command_call
+        from readcache.core.model.events import MADE_UP_ID
+        from readcache.core.model.reply import Reason
 
         return command_call(
             call_id or MADE_UP_ID + os.urandom(6).hex(),
@@ -67,7 +67,7 @@ class Plan(NamedTuple):
             self.reading,
             exit_code=status,
             batch=self.batch,
-            trouble=Reason.KILLED if status < 0 else None,
+            skip_reason=Reason.KILLED if status < 0 else None,
         )
 
 
@@ -109,15 +109,15 @@ def _plan(caller: Caller, settings: Settings, is_virtual: Callable[[str], bool])
     command = shlex.join(caller.words) if is_tool else caller.words[0]
     if not (_is_agents_tool(caller, settings, command) if is_tool else _is_agents_command(caller, settings, command)):
         return None
-    from readcache.shell.read import read_command
+    from readcache.core.shell.read import read_command
 
     reading = read_command(command, caller.cwd)
-    is_held = bool(reading.keys) and (reading.only_reads if is_tool else caller.can_hold)
-    is_held = is_held and not any(map(is_virtual, reading.keys))
-    if not is_held and (is_tool or not reading.writes):
+    is_buffered = bool(reading.keys) and (reading.only_reads if is_tool else caller.can_buffer)
+    is_buffered = is_buffered and not any(map(is_virtual, reading.keys))
+    if not is_buffered and (is_tool or not reading.writes):
         return None
     batch = settings.batch or (_batch_of(caller.environ[SINK]) if is_tool else "")
-    return Plan(settings, command, caller.cwd, reading, is_held, batch, is_tool)
+    return Plan(settings, command, caller.cwd, reading, is_buffered, batch, is_tool)
 
 
 def _is_agents_command(caller: Caller, settings: Settings, command: str) -> bool:
@@ -139,7 +139,7 @@ def _is_agents_tool(caller: Caller, settings: Settings, command: str) -> bool:
         return False
     if not caller.line:
         return True
-    from readcache.shell.never import is_answer
+    from readcache.core.shell.never import is_answer
 
     has_command = any(re.fullmatch("-[a-z]*c", word) for word in caller.line[1:3])
     if caller.environ[SINK].endswith(" command sh") and not has_command:

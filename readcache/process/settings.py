@@ -7,8 +7,8 @@ import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from readcache.model.errors import UsageError
-from readcache.model.limits import whole_number
+from readcache.core.model.errors import UsageError
+from readcache.core.model.limits import whole_number
 from readcache.process.mode import acts, mode_named
 from readcache.process.state import default_store, is_off, store_file
 

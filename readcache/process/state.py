@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from readcache.model.errors import ReadcacheError, UsageError
+from readcache.core.model.errors import ReadcacheError, UsageError
 
 SOCKET_STORE = "socket-"  # begins the name of a socket's store, see serve/place.py
 

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from readcache.model.calls import MISSED
-from readcache.model.reply import Reason
+from readcache.core.model.calls import MISSED
+from readcache.core.model.reply import Reason
 from readcache.report.gain.answered import AnsweredCall
 
 ENOUGH = 20  # results of a host: the newest sessions that have so many say how it is now
 # Results of which lines could have been omitted, and the host showed all of it.
-_WITHHELD = (Reason.NOT_PROVEN, Reason.NOT_SENT, Reason.UNCONFIRMED)
+_NOT_SHORTENED = (Reason.NOT_PROVEN, Reason.NOT_SENT, Reason.UNCONFIRMED)
 
 
 @dataclass
@@ -23,7 +23,7 @@ class HostCoverage:
     judged: int = 0
     shortened: int = 0  # results that the model was sent with a marker
     missed: Counter[str] = field(default_factory=Counter)  # results that were not judged, by why
-    withheld: Counter[str] = field(default_factory=Counter)  # results that could have been shortened, by why not
+    not_shortened: Counter[str] = field(default_factory=Counter)  # results that could have been shortened, by why not
 
     @property
     def seen(self) -> int:
@@ -39,28 +39,30 @@ class HostCoverage:
                 continue
             last = call.reason if call.counts["calls"] else last
             self.judged += call.counts["calls"]
-            self.shortened += call.is_cut
-            self.withheld.update(reason.why for reason in _WITHHELD if reason.value == call.reason)
+            self.shortened += call.is_shortened
+            self.not_shortened.update(reason.why for reason in _NOT_SHORTENED if reason.value == call.reason)
         if last == Reason.UNCONFIRMED.value:
-            self.withheld -= Counter([Reason.UNCONFIRMED.why])
+            self.not_shortened -= Counter([Reason.UNCONFIRMED.why])
 
-    def trouble(self) -> str:
+    def problem(self) -> str:
         """Return why it does not work, in one line; "" if it works, or too few results are known."""
         if self.seen < ENOUGH or self.shortened:
             return ""
         if not self.judged:
             return f"{self._named()}0 of {self.seen} results were judged: {_first(self.missed)}"
-        if not self.withheld:
+        if not self.not_shortened:
             return ""
-        return f"{self._named()}0 of {self.withheld.total()} markers reached the model: {_first(self.withheld)}"
+        return (
+            f"{self._named()}0 of {self.not_shortened.total()} markers reached the model: {_first(self.not_shortened)}"
+        )
 
     def line(self) -> str:
-        """Return `trouble`, or how many results were not judged; "" if all were."""
+        """Return `problem`, or how many results were not judged; "" if all were."""
         missed = self.missed.total()
         some = (
             f"{self._named()}{missed} of {self.seen} results were not judged: {_first(self.missed)}" if missed else ""
         )
-        return self.trouble() or some
+        return self.problem() or some
 
     def _named(self) -> str:
         return f"{self.host}: " if self.host else ""

@@ -12,23 +12,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from readcache.model.events import (
+from readcache.core.model.events import (
+    Amended,
     Compacted,
     Delivered,
     Event,
     Forgot,
+    MarkerRecord,
     Origin,
-    Pointer,
     Record,
     Rewound,
-    Settled,
-    Stand,
+    SourceSpan,
     Wrote,
 )
-from readcache.model.spec.marker import Finding, Marker, NamedPlace
-from readcache.model.spec.world import World
-from readcache.model.text import digest_lines, split_lines
-from readcache.model.withheld import hand_out, is_withheld, withhold
+from readcache.core.model.spec.marker import Finding, Marker, NamedSource
+from readcache.core.model.spec.world import World
+from readcache.core.model.text import digest_lines, split_lines
+from readcache.core.model.withheld import hand_out, lacks_text, without_text
 
 MOST_NAMED = 5
 _Text = tuple[str, Origin]  # a call, and which of its texts
@@ -55,7 +55,7 @@ class LogCheck:
         self._lines, self._batches, self._erased, self._waiting = {}, {}, {}, {}
         for record in records:
             event = record.event
-            if isinstance(event, Settled) and event.erases and record.agent_id == agent:
+            if isinstance(event, Amended) and event.erases and record.agent_id == agent:
                 self._erased.setdefault((event.call_id, event.origin), []).append(event.text)
 
     def take(self, event: Event) -> None:
@@ -63,18 +63,18 @@ class LogCheck:
         world, reader = self._world, self._reader
         if isinstance(event, Delivered) and event.unconfirmed:
             self._waiting[event.call_id] = event
-            event = withhold(event)  # if it was ever shown, a later event says so
-        elif isinstance(event, Settled) and (waiting := self._waiting.pop(event.call_id, None)) and event.confirms:
+            event = without_text(event)  # if it was ever shown, a later event says so
+        elif isinstance(event, Amended) and (waiting := self._waiting.pop(event.call_id, None)) and event.confirms:
             event = hand_out(waiting)
         if isinstance(event, Delivered):
-            place = {"kind": event.origin.value, "number": event.when.call, "batch": event.when.batch}
-            markers = list(self._markers(event, is_told=event.account is not None))
-            self._count(world.shown(reader, event.call_id, event.text, markers=markers, **place), event)  # type: ignore[arg-type]
+            context = {"kind": event.origin.value, "number": event.when.call, "batch": event.when.batch}
+            markers = list(self._markers(event, is_counted=event.account is not None))
+            self._count(world.shown(reader, event.call_id, event.text, markers=markers, **context), event)  # type: ignore[arg-type]
             if event.account is not None:  # else a copy of what another reader was shown
                 self._batches[event.call_id] = event.when.batch
-            self._keep(event, is_known=not is_withheld(event))
-        elif isinstance(event, Settled):
-            markers = list(self._markers(event, is_told=event.call_id in self._batches))
+            self._keep(event, is_known=not lacks_text(event))
+        elif isinstance(event, Amended):
+            markers = list(self._markers(event, is_counted=event.call_id in self._batches))
             found = world.clipped(reader, event.call_id, event.text, kind=event.origin.value, markers=markers)
             self._count(found, event)
             self._keep(event, is_known=True)
@@ -87,59 +87,59 @@ class LogCheck:
         elif isinstance(event, Rewound):
             world.rewound(reader, event.call_id)
 
-    def _keep(self, event: Delivered | Settled, *, is_known: bool) -> None:
+    def _keep(self, event: Delivered | Amended, *, is_known: bool) -> None:
         name = event.call_id, event.origin
         self._lines.pop(name, None)
         if is_known:
             self._lines[name] = split_lines(event.text)
 
-    def _count(self, findings: Iterable[Finding], event: Delivered | Settled) -> None:
+    def _count(self, findings: Iterable[Finding], event: Delivered | Amended) -> None:
         for finding in findings:
             if event.call_id in self._batches or getattr(event, "account", None) is not None:
                 self.markers += 1
                 self.proven += not finding.fault
                 self._blame(event, finding.fault)
 
-    def _blame(self, event: Delivered | Settled, fault: str) -> None:
+    def _blame(self, event: Delivered | Amended, fault: str) -> None:
         if fault and len(self.faults) < MOST_NAMED:
             self.faults.append(f"{self._where}, call {event.call_id}: {fault}")
 
-    def _markers(self, event: Delivered | Settled, *, is_told: bool) -> Iterator[Marker]:
+    def _markers(self, event: Delivered | Amended, *, is_counted: bool) -> Iterator[Marker]:
         """The event's markers, as the specification has them. A fault of the log itself is counted here."""
-        for pointer in event.pointers:
-            if not pointer.sources:  # it says that the lines are gone
+        for logged in event.markers:
+            if not logged.sources:  # it says that the lines are gone
                 continue
-            marker, fault = self._marker(pointer)
+            marker, fault = self._marker(logged)
             if marker is not None:
                 yield marker
-            elif is_told:
+            elif is_counted:
                 self.markers += 1
                 self._blame(event, fault)
 
-    def _marker(self, pointer: Pointer) -> tuple[Marker | None, str]:
+    def _marker(self, logged: MarkerRecord) -> tuple[Marker | None, str]:
         """A marker; or None, and what is wrong with what the log says of it."""
-        if sum(stand.count for stand in pointer.stands) != pointer.end - pointer.start + 1:
+        if sum(span.count for span in logged.source_spans) != logged.end - logged.start + 1:
             return None, "the log does not say where all of its lines stand"
-        if unknown := set(pointer.sources) - {stand.call_id for stand in pointer.stands}:
+        if unknown := set(logged.sources) - {span.call_id for span in logged.source_spans}:
             return None, f"the log does not say what stands in {min(unknown)}, which the marker names"
-        places, found = list[NamedPlace](), list[str]()
-        for stand in pointer.stands:
-            lines, at = self._lines_of(stand)
+        sources, found = list[NamedSource](), list[str]()
+        for span in logged.source_spans:
+            lines, at = self._lines_of(span)
             if lines is None:
-                return None, f"{stand.count} lines do not stand in {stand.call_id}"
-            places.append(NamedPlace(stand.call_id, stand.origin.value, at, stand.count))
+                return None, f"{span.count} lines do not stand in {span.call_id}"
+            sources.append(NamedSource(span.call_id, span.origin.value, at, span.count))
             found += lines
-        lines = pointer.lines.split("\n") if pointer.lines else found
-        return Marker(pointer.line, pointer.wording, tuple(lines), tuple(places), pointer.path, pointer.start), ""
+        lines = logged.lines.split("\n") if logged.lines else found
+        return Marker(logged.line, logged.wording, tuple(lines), tuple(sources), logged.path, logged.start), ""
 
-    def _lines_of(self, stand: Stand) -> tuple[list[str] | None, int]:
+    def _lines_of(self, span: SourceSpan) -> tuple[list[str] | None, int]:
         """The lines by their digest, and where they are; -1 in a text that was erased."""
-        name = stand.call_id, stand.origin
+        name = span.call_id, span.origin
         if name in self._lines:
-            lines = self._lines[name][stand.at : stand.at + stand.count]
-            return (lines if digest_lines(lines) == stand.digest else None), stand.at
+            lines = self._lines[name][span.at : span.at + span.count]
+            return (lines if digest_lines(lines) == span.digest else None), span.at
         for text in map(split_lines, self._erased.get(name, ())):
             for at in range(len(text)):
-                if digest_lines(lines := text[at : at + stand.count]) == stand.digest:
+                if digest_lines(lines := text[at : at + span.count]) == span.digest:
                     return lines, -1
         return None, -1

@@ -33,11 +33,11 @@ def ask_hook(words: list[str]) -> bytes | None:
 def start_server(words: list[str]) -> None:
     """Starts the server that `ask_hook` did not find, for the next time; does not wait for it."""
     from readcache.serve import place
-    from readcache.serve.place import server_place
+    from readcache.serve.place import server_paths
 
     try:
         if _is_wanted():
-            place.start(*server_place(_store(words)))
+            place.start(*server_paths(_store(words)))
     except Exception:  # it costs nothing but speed
         pass
 
@@ -49,9 +49,9 @@ def _is_wanted() -> bool:
 
 def _is_answered(words: list[str], data: bytes) -> bool:
     from readcache.serve import frames, place
-    from readcache.serve.place import server_place
+    from readcache.serve.place import server_paths
 
-    path, file = server_place(_store(words))
+    path, file = server_paths(_store(words))
     environ = [f"{name}={value}" for name, value in os.environ.items() if name.startswith("READCACHE")]
     head = frames.head_texts((__version__, "hook", file, os.getcwd(), ""), environ, words, ())
     if place.is_left_aside(path):

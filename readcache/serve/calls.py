@@ -18,16 +18,16 @@ from functools import lru_cache
 from typing import Protocol
 
 from readcache import __version__
-from readcache.disk.virtual import is_named_virtual
 from readcache.log.reader import Reader
 from readcache.log.telemetry import tell_failed
 from readcache.process import failures
 from readcache.process.held import rules_of
 from readcache.process.plan import Caller, Plan, plan_call
 from readcache.process.tidy import tidy_once_a_day
+from readcache.process.virtual import is_named_virtual
 from readcache.serve import http
-from readcache.serve.logs import HeldLog, HeldLogs
-from readcache.serve.short_client import ShortClient
+from readcache.serve.logs import OpenLog, OpenLogs
+from readcache.serve.short_client import FrameClient
 
 _known_rules = lru_cache(maxsize=256)(rules_of)
 
@@ -41,7 +41,7 @@ class Hooks(Protocol):
 
     calls: int  # that were answered
 
-    def converse(self, caller: Caller, client: ShortClient) -> None:
+    def converse(self, caller: Caller, client: FrameClient) -> None:
         """Answers one event. OSError when the connection breaks."""
 
     def __len__(self) -> int:
@@ -51,14 +51,14 @@ class Hooks(Protocol):
         """The server ends."""
 
 
-class ShortWay:
+class FrameServer:
     """Judges the calls of any number of clients by the log in one store, whose absolute path is given. Safe to call
     from any thread. `hooks`: None where none are answered. `sessions`: the conversations whose calls are judged; None
     for all of them."""
 
     def __init__(self, store: str, hooks: Hooks | None = None, sessions: frozenset[str] | None = None) -> None:
         self._store, self._hooks, self._sessions = store, hooks, sessions
-        self.logs = HeldLogs(store)
+        self.logs = OpenLogs(store)
         self.causes: Counter[str] = Counter()  # why clients did without us
         self._calls, self._began = 0, time.time()
 
@@ -67,7 +67,7 @@ class ShortWay:
         breaks."""
         with silent or contextlib.nullcontext():
             is_post = connection.recv(1, socket.MSG_PEEK) == http.FIRST
-            client = http.HttpClient(connection) if is_post else ShortClient(connection)
+            client = http.HttpClient(connection) if is_post else FrameClient(connection)
             head = client.read_head()
         if head is None:
             return
@@ -97,7 +97,7 @@ class ShortWay:
         told = {"readcache": __version__, "store": self._store, "began": self._began, "causes": dict(self.causes)}
         return told | {"calls": self._calls + calls, "readers": len(self.logs), "conversations": conversations}
 
-    def _serve(self, caller: Caller, client: ShortClient) -> None:
+    def _serve(self, caller: Caller, client: FrameClient) -> None:
         self._calls += 1
         plan = plan_call(caller, is_named_virtual)
         if plan is None:
@@ -109,7 +109,7 @@ class ShortWay:
                 self._follow(plan, client, open_log)
             tidy_once_a_day(plan.settings)
 
-    def _follow(self, plan: Plan, client: ShortClient, open_log: HeldLog) -> None:
+    def _follow(self, plan: Plan, client: FrameClient, open_log: OpenLog) -> None:
         """From the verdict on."""
         try:
             # Before the verdict: with it the command runs, and the next one may be here as soon as it has ended. Until
@@ -136,7 +136,7 @@ class ShortWay:
                 failures.note(plan.settings.session, failed.cause, failed.detail)
 
 
-def _judge(plan: Plan, status: int, output: bytes, client: ShortClient, open_log: HeldLog) -> None:
+def _judge(plan: Plan, status: int, output: bytes, client: FrameClient, open_log: OpenLog) -> None:
     """OSError, NotShown."""
     try:
         if (text := plan.text(output)) is not None:
@@ -151,7 +151,7 @@ def _judge(plan: Plan, status: int, output: bytes, client: ShortClient, open_log
             _show(None, client, open_log)
 
 
-def _show(text: bytes | None, client: ShortClient, open_log: HeldLog) -> float:
+def _show(text: bytes | None, client: FrameClient, open_log: OpenLog) -> float:
     """Have the client print a text, None for the real output. Return when the reader had it. OSError, NotShown."""
     client.answer(text)
     client.next_letter()
@@ -161,6 +161,6 @@ def _show(text: bytes | None, client: ShortClient, open_log: HeldLog) -> float:
     return at
 
 
-def _reader(plan: Plan, open_log: HeldLog, client: ShortClient) -> Reader:
+def _reader(plan: Plan, open_log: OpenLog, client: FrameClient) -> Reader:
     named = plan.settings._replace(agent="", store="", batch="", began=0.0)  # what no rule depends on
     return open_log.reader(_known_rules(named), client)

@@ -19,7 +19,7 @@ class Field(NamedTuple):
     fits: Callable[[Any], bool]
 
 
-def _is_whole(value: object, least: int) -> bool:
+def _is_complete(value: object, least: int) -> bool:
     return type(value) is int and least <= value <= MOST
 
 
@@ -30,8 +30,8 @@ def _is_seconds(value: object) -> bool:
 TEXT = Field("a text", lambda value: isinstance(value, str))
 FLAG = Field("true or false", lambda value: isinstance(value, bool))
 FLAG_OR_TEXT = Field("true, false or a text", lambda value: isinstance(value, bool | str))
-LINE = Field("a whole number from 0 up", lambda value: _is_whole(value, 0))
-STATUS = Field("a whole number", lambda value: _is_whole(value, -MOST))
+LINE = Field("a whole number from 0 up", lambda value: _is_complete(value, 0))
+STATUS = Field("a whole number", lambda value: _is_complete(value, -MOST))
 SECONDS = Field("a number of seconds above 0", _is_seconds)
 OBJECT = Field("an object", lambda value: isinstance(value, dict))
 IDS = Field("a list of texts", lambda value: isinstance(value, list) and all(isinstance(each, str) for each in value))

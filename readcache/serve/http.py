@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from readcache import __version__
 from readcache.process.plan import Caller
 from readcache.serve.frames import TAKEN, BrokenFrame
-from readcache.serve.short_client import CallHead, ShortClient
+from readcache.serve.short_client import CallHead, FrameClient
 
 if TYPE_CHECKING:
     from socket import socket
@@ -22,7 +22,7 @@ _MOST_LINE = 16 * 1024  # bytes of a header
 _MOST_BODY = 64 * 1024 * 1024  # bytes
 
 
-class HttpClient(ShortClient):
+class HttpClient(FrameClient):
     """It has its answer shown, or tells later what was shown instead."""
 
     def __init__(self, connection: socket) -> None:
@@ -30,7 +30,7 @@ class HttpClient(ShortClient):
         self._frames = [(b"I", b""), (b"S", b"0\0")]  # what it would say by the short way
 
     def read_head(self) -> CallHead:
-        """See `ShortClient`."""
+        """See `FrameClient`."""
         size = 0
         with self._connection.makefile("rb") as stream:
             while (line := stream.readline(_MOST_LINE)).strip():
@@ -46,14 +46,14 @@ class HttpClient(ShortClient):
             raise BrokenFrame(f"a request that cannot be read: {error}") from None
 
     def read(self, most: int) -> tuple[bytes, bytes]:
-        """See `ShortClient`."""
+        """See `FrameClient`."""
         letter, data = self._frames.pop(0) if self._frames else (b"", b"")
         if len(data) > most:
             raise BrokenFrame(f"an event of {len(data)} bytes: at most {most} are allowed here")
         return letter, data
 
     def send(self, letter: bytes, data: bytes = b"") -> None:
-        """See `ShortClient`."""
+        """See `FrameClient`."""
         if letter != TAKEN:
             status, body = ("200 OK", data) if letter == b"T" else ("409 Conflict", data.rstrip(b"\0"))
             head = f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"

@@ -12,13 +12,13 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Protocol
 
+from readcache.core.model.errors import StoreError
+from readcache.core.model.events import Failed
+from readcache.core.model.policy import Rules
 from readcache.log.log import Log
 from readcache.log.reader import Reader
 from readcache.log.store import open_store
 from readcache.log.store.sqlite import SqliteStore
-from readcache.model.errors import StoreError
-from readcache.model.events import Failed
-from readcache.model.policy import Rules
 
 MOST_LOGS = 100  # as many readers as serve/protocol.py holds
 _ARRIVES = 0.02  # seconds; a message already in the socket is handled well within this
@@ -32,7 +32,7 @@ class Named(Protocol):
         """Its number."""
 
 
-class HeldLog:
+class OpenLog:
     """A reader's log, and the clients whose outcome is still unknown."""
 
     def __init__(self, log: Log) -> None:
@@ -120,42 +120,42 @@ class HeldLog:
                 event.wait(max(0.0, deadline - time.monotonic()))
 
 
-class HeldLogs:
+class OpenLogs:
     """The most recently used logs of readers in the store at `path`. Safe to call from any thread."""
 
     def __init__(self, path: str) -> None:
         self._path = path
         self._lock, self._opening = threading.Lock(), threading.Lock()
-        self._held: OrderedDict[tuple[str, str], HeldLog] = OrderedDict()
+        self._open: OrderedDict[tuple[str, str], OpenLog] = OrderedDict()
         self._store: SqliteStore | None = None
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self._open)
 
     @contextlib.contextmanager
-    def use(self, session: str, agent: str) -> Iterator[HeldLog]:
+    def use(self, session: str, agent: str) -> Iterator[OpenLog]:
         """The log of a reader. It stays open while it is in use, and then while there is room."""
         with self._lock:
             if self._store is not None and not self._store.is_there():
-                self._held.clear()  # what they hold is of a store that was taken away
-            held = self._held.get((session, agent))
-            if held is None:
-                held = HeldLog(Log(self._open_store, session, agent, time.time))
-                self._held[session, agent] = held
-            self._held.move_to_end((session, agent))
-            held.users += 1
+                self._open.clear()  # what they hold is of a store that was taken away
+            open_log = self._open.get((session, agent))
+            if open_log is None:
+                open_log = OpenLog(Log(self._open_store, session, agent, time.time))
+                self._open[session, agent] = open_log
+            self._open.move_to_end((session, agent))
+            open_log.users += 1
             self._let_go(MOST_LOGS)
         try:
-            yield held
+            yield open_log
         finally:
-            held.fold(self._path)
+            open_log.fold(self._path)
             with self._lock:
-                held.users -= 1
+                open_log.users -= 1
 
     def close(self) -> None:
         """The server ends."""
         with self._lock:
-            self._held.clear()
+            self._open.clear()
             if self._store is not None:
                 self._store.close()
 
@@ -167,8 +167,8 @@ class HeldLogs:
             return self._store
 
     def _let_go(self, most: int) -> None:
-        for name, held in list(self._held.items()):
-            if len(self._held) <= most:
+        for name, open_log in list(self._open.items()):
+            if len(self._open) <= most:
                 return
-            if not held.users:
-                del self._held[name]
+            if not open_log.users:
+                del self._open[name]

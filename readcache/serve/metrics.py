@@ -7,10 +7,10 @@ import ipaddress
 from collections.abc import Collection, Mapping
 from functools import cache
 
+from readcache.core.model.errors import ReadcacheError, UsageError
+from readcache.core.model.limits import whole_number
+from readcache.core.model.plugins import plugin_names
 from readcache.log.telemetry import BUCKETS, HOST, HOSTS, LISTENERS, METRICS, OTHER, SECONDS
-from readcache.model.errors import ReadcacheError, UsageError
-from readcache.model.limits import whole_number
-from readcache.model.plugins import plugin_names
 
 
 def serve_metrics(address: str, hosts: Collection[str]) -> str:

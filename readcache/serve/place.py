@@ -15,7 +15,7 @@ import sys
 import time
 
 import readcache
-from readcache.model.errors import UsageError
+from readcache.core.model.errors import UsageError
 
 LOCK = ".lock"  # at the end of a socket's path: the file that its server has locked
 LOCK_FD = 3  # on which a server that was started gets its lock
@@ -40,7 +40,7 @@ def socket_path(state: str, store: str) -> str:
     return os.path.join(state, "serve", f"{readcache.__version__}-{_digest(os.fsencode(store)):016x}")
 
 
-def server_place(store: str) -> tuple[str, str]:
+def server_paths(store: str) -> tuple[str, str]:
     """(where the server of a store listens, the store's file). `store`: as it was named, "" for the default one.
     UsageError, also for a store that is on a server itself."""
     from readcache.process.state import default_store, state_directory, store_file

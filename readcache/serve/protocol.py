@@ -211,15 +211,15 @@ def _unknown(name: str, offered: Mapping[str, Method]) -> RequestError:
 # ------------------------------------------------------------ the methods of `Session`
 
 
-def _reply(reply: Reply, *, ran: bool = False) -> dict[str, Any]:
-    """`ran`: the client does not have the real output."""
+def _reply(reply: Reply, *, executed: bool = False) -> dict[str, Any]:
+    """`executed`: the client does not have the real output."""
     omitted = [as_json(segment) for segment in reply.segments if isinstance(segment, Omitted)]
     answer = {name: as_json(getattr(reply, name)) for name in _REPLY_FIELDS} | {"omitted": omitted}
-    return answer | ({"full_text": reply.full_text} if ran and reply.outcome is not Outcome.FULL else {})
+    return answer | ({"full_text": reply.full_text} if executed and reply.outcome is not Outcome.FULL else {})
 
 
 def _own_reply(reply: Reply) -> object:
-    return _reply(reply, ran=True)
+    return _reply(reply, executed=True)
 
 
 def _run(session: Session, given: dict[str, Any], cancelling: Cancelling) -> Reply:

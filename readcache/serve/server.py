@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any
 
 from readcache import UsageError
-from readcache.serve.calls import ShortWay
+from readcache.serve.calls import FrameServer
 from readcache.serve.connections import Connections
 from readcache.serve.expiry import wait_until_useless
 from readcache.serve.frames import FIRST
@@ -28,7 +28,7 @@ from readcache.serve.protocol import Protocol, RequestError, to_line
 from readcache.serve.socket_file import listening
 
 MOST_CLIENTS = 64  # of those that stay
-MOST_SHORT = 256  # clients that live for one tool call, most of them while a command runs
+MOST_FRAME_CLIENTS = 256  # clients that live for one tool call, most of them while a command runs
 KILL_SECONDS = 2
 LATEST = 5.0  # seconds until a SIGTERM is seen that did not wake the main thread
 _M_MMAP_THRESHOLD = -3
@@ -49,9 +49,9 @@ def answer_stdin(protocol: Protocol) -> int:
     return 0
 
 
-def answer_socket(path: str, protocol: Protocol, way: ShortWay | None) -> int:
+def answer_socket(path: str, protocol: Protocol, frame_server: FrameServer | None) -> int:
     """Answer the clients of a socket until a SIGTERM arrives. Returns the exit status. UsageError for a socket that
-    cannot be made. `way`: the short way beside JSON; None where it is closed."""
+    cannot be made. `frame_server`: the short way beside JSON; None where it is closed."""
     clients = _JsonClients(protocol)
 
     def serve(connection: socket.socket) -> None:
@@ -61,8 +61,8 @@ def answer_socket(path: str, protocol: Protocol, way: ShortWay | None) -> int:
 
         if read(1, socket.MSG_PEEK) != FIRST:
             clients.serve(read, connection.sendall, connection.fileno())
-        elif way is not None:
-            way.converse(connection, connections.silent(connection))
+        elif frame_server is not None:
+            frame_server.converse(connection, connections.silent(connection))
 
     connections = Connections(serve, clients.refuse, MOST_CLIENTS, clients.runs_for)
     with _until_sigterm() as ended, listening(path) as listener:
@@ -72,15 +72,15 @@ def answer_socket(path: str, protocol: Protocol, way: ShortWay | None) -> int:
     return 0
 
 
-def answer_calls(path: str, way: ShortWay, idle_seconds: float | None = None) -> int:
+def answer_calls(path: str, frame_server: FrameServer, idle_seconds: float | None = None) -> int:
     """Serve only the short way until a SIGTERM arrives. Returns the exit status. UsageError. `idle_seconds`: the server
     was started on demand, and ends if no client came for so long or this package was replaced; the caller holds the
     lock of this `path`."""
 
     def serve(connection: socket.socket) -> None:
-        way.converse(connection, connections.silent(connection))
+        frame_server.converse(connection, connections.silent(connection))
 
-    connections = Connections(serve, lambda _: None, MOST_SHORT)
+    connections = Connections(serve, lambda _: None, MOST_FRAME_CLIENTS)
     with _until_sigterm() as ended:
         with listening(path, any_length=idle_seconds is not None) as listener:
             connections.accept(listener)

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from readcache.model.limits import LARGEST_OUTPUT
+from readcache.core.model.limits import LARGEST_OUTPUT
 from readcache.process.plan import Caller, Plan
 from readcache.serve.frames import FIRST, BrokenFrame, read_frame, send_frame, split_text, texts
 
@@ -30,7 +30,7 @@ class CallHead(NamedTuple):
     caller: Caller
 
 
-class ShortClient:
+class FrameClient:
     """The client on a connection. Each method may raise OSError, BrokenFrame among them; then the connection is of no
     more use. `cause`: why the client did without us. `answered_at`: when it was sent an answer, in seconds since the
     epoch."""
@@ -69,7 +69,7 @@ class ShortClient:
     def send_verdict(self, plan: Plan) -> None:
         """Say whether to buffer the output, and which names must be plain files for that."""
         paths = sorted(key for key in plan.reading.keys if key.startswith("/"))
-        if plan.is_held:
+        if plan.is_buffered:
             self.send(b"H", texts("W" if plan.reading.writes else "B", *paths))
         else:
             self.send(b"W")

@@ -29,13 +29,13 @@ def listening(path: str, *, any_length: bool = False) -> Iterator[socket.socket]
         raise UsageError(f"the socket's path {path} has more than {MOST_PATH_BYTES} bytes: give a shorter one")
     folder = os.path.dirname(path)
     try:
-        held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        folder_fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            _check_folder(folder, os.fstat(held))
-            _lock(held)  # two servers that start at once find one after the other
-            listener = _bind(path, held)
+            _check_folder(folder, os.fstat(folder_fd))
+            _lock(folder_fd)  # two servers that start at once find one after the other
+            listener = _bind(path, folder_fd)
         finally:
-            os.close(held)
+            os.close(folder_fd)
     except FileNotFoundError:
         todo = "create the directory with mode 0700, or give another --socket"
         raise UsageError(f"cannot create a socket at {path}: {folder} does not exist; {todo}") from None

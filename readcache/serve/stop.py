@@ -12,21 +12,21 @@ from readcache.serve.place import LOCK, NoServer, open_folder, peer, reach, take
 PATIENCE = 1.0  # seconds for a server to take a connection, and to say how it is
 
 
-def places_of_all_versions(path: str) -> list[str]:
+def socket_paths_of_all_versions(path: str) -> list[str]:
     """Where servers of the same store as the one at `path` listen or have listened. Empty if the directory is not
     safe."""
     folder, name = os.path.split(path)
     store = name[name.rindex("-") :]
-    return [path for path in places_in(folder) if path.endswith(store)]
+    return [path for path in socket_paths_in(folder) if path.endswith(store)]
 
 
-def places_in(folder: str) -> list[str]:
+def socket_paths_in(folder: str) -> list[str]:
     """Where servers of any store listen or have listened. Empty if the directory is not there, or not safe."""
     names: list[str] = []
     with contextlib.suppress(OSError, NoServer):
-        held = open_folder(folder)
-        names = os.listdir(held)
-        os.close(held)
+        folder_fd = open_folder(folder)
+        names = os.listdir(folder_fd)
+        os.close(folder_fd)
     return sorted({os.path.join(folder, name.removesuffix(LOCK)) for name in names})
 
 

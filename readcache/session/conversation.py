@@ -8,22 +8,22 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from readcache.disk.links import real_paths
-from readcache.judging import marker
-from readcache.judging.writes import tool_write
+from readcache.core.judging import marker
+from readcache.core.judging.writes import tool_write
+from readcache.core.model.errors import StoreError, UsageError
+from readcache.core.model.events import MADE_UP_ID, Delivered, Moment, Record
+from readcache.core.model.paths import canonical_path, matches_any
+from readcache.core.model.policy import Budget, Mode, Policy
+from readcache.core.model.records import events_for
+from readcache.core.model.text import digest
+from readcache.core.model.view import View
 from readcache.log.reader import Reader
-from readcache.model.errors import StoreError, UsageError
-from readcache.model.events import MADE_UP_ID, Delivered, Moment, Record
-from readcache.model.paths import canonical_path, matches
-from readcache.model.policy import Budget, Mode, Policy
-from readcache.model.records import events_for
-from readcache.model.text import digest
-from readcache.model.view import View
+from readcache.session.disk.links import real_paths
 
 if TYPE_CHECKING:
-    from readcache.disk.changes import Change, SeenFiles
-    from readcache.messages.messages import Message
-    from readcache.restore.plan import Compaction, RestorePlan
+    from readcache.core.messages.messages import Message
+    from readcache.core.restore.plan import Compaction, RestorePlan
+    from readcache.session.disk.changes import Change, SeenFiles
 
 M = TypeVar("M", bound=Mapping[str, Any])  # a message of the harness's list, whatever it is declared as
 
@@ -47,7 +47,7 @@ class Conversation:
         """The agent's own write or edit tool succeeded on `path`: earlier deliveries of it are invalid. `content`: the
         whole file as the agent gave it in that call, where it did; it counts as visible."""
         key, name = canonical_path(os.fsdecode(path), self.root), self._call_id(call_id)
-        if any(matches(path, self.policy.protected) for path in self._links((key,), self.root)):
+        if any(matches_any(path, self.policy.protected) for path in self._links((key,), self.root)):
             content = None
         self.reader.tell(name, lambda view: tool_write(view, self.policy, name, key, content))
         self._tell_watch(name, lambda seen, view: seen.wrote(view, key, name, local=bool(self._is_local)))
@@ -94,10 +94,10 @@ class Conversation:
         self, messages: list[M], *, cleared: int | Collection[str] | None = None, excluded: Collection[str] = ()
     ) -> list[M]:
         """`sync`, and the messages with every marker true: the very same list where nothing has to be rewritten."""
-        from readcache.messages.editing import with_results
+        from readcache.core.messages.editing import with_results
 
         synced = self.reader.sync(_seen(messages, cleared, excluded))
-        return cast("list[M]", with_results(cast("list[Mapping[str, Any]]", messages), synced.by_place))
+        return cast("list[M]", with_results(cast("list[Mapping[str, Any]]", messages), synced.by_text_key))
 
     def restore_plan(
         self,
@@ -115,9 +115,9 @@ class Conversation:
         """
         if budget.is_share:
             raise UsageError(f"max_tokens={budget.max_tokens} is a share of a window: use budget.within(window)")
-        from readcache.disk.restorable import current_lines, why_not_restored
-        from readcache.messages.messages import inputs_of
-        from readcache.restore.choose import plan_restore
+        from readcache.core.messages.messages import inputs_of
+        from readcache.core.restore.choose import plan_restore
+        from readcache.session.disk.restorable import current_lines, why_not_restored
 
         view, log, kept, local = self.view, self.reader.log, _ids(keep), bool(self._is_local)
         with log.lock:  # nobody folds meanwhile
@@ -135,7 +135,7 @@ class Conversation:
                 )
             except Exception as error:  # a harness must be able to compact, whatever we cannot do
                 log.fail("", error)
-            from readcache.restore.plan import RestorePlan
+            from readcache.core.restore.plan import RestorePlan
 
             return RestorePlan()
 
@@ -192,7 +192,7 @@ class Conversation:
             return None
         section = found.event
         if found.agent_id != self.agent_id:
-            changed = tuple(sorted({key for piece in section.pieces for key in piece.keys}))
+            changed = tuple(sorted({key for mapped in section.source_map for key in mapped.keys}))
             copied = replace(section, changed=changed)
             self.reader.compacted(kept, None, restored_id=name)
             self.reader.tell(
@@ -237,7 +237,7 @@ class Conversation:
     def watch(self) -> Iterator[SeenFiles]:
         """While it lasts, follow the files that the agent sees or has seen: `changes` lists what others did to them. It
         yields an object with `wait(seconds)`. No omission depends on it."""
-        from readcache.disk.changes import SeenFiles
+        from readcache.session.disk.changes import SeenFiles
 
         if self._watching is not None:
             yield self._watching
@@ -291,7 +291,7 @@ def _seen(
         raise UsageError(f"cleared={cleared!r}: give how many of the oldest results were cleared, or a list of ids")
     if not cleared:
         return messages
-    from readcache.messages.editing import without_cleared
+    from readcache.core.messages.editing import without_cleared
 
     return without_cleared(messages, cleared, excluded)
 

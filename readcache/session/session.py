@@ -15,24 +15,24 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from readcache.disk.lines import read_lines
-from readcache.judging.compose import pass_through
-from readcache.judging.protect import possible_files
+from readcache.core.judging.compose import pass_through
+from readcache.core.judging.protect import possible_files
+from readcache.core.model.call import BASH, READ, Call, command_call, other_call, read_call
+from readcache.core.model.claims import Reading, without_first
+from readcache.core.model.errors import StoreError
+from readcache.core.model.frame import framed
+from readcache.core.model.paths import canonical_path
+from readcache.core.model.policy import Policy, Rules
+from readcache.core.model.reply import Reason, Reply
+from readcache.core.model.text import session_tag
+from readcache.core.model.tool_call import AskedCommand, AskedRead, Framing, ToolCall
+from readcache.core.shell.read import read_command
 from readcache.log.log import Instant, Log
 from readcache.log.reader import Confirm, Reader
 from readcache.log.store import Store, open_store
-from readcache.model.call import BASH, READ, Call, command_call, other_call, read_call
-from readcache.model.claims import Reading, without_first
-from readcache.model.errors import StoreError
-from readcache.model.frame import framed
-from readcache.model.paths import canonical_path
-from readcache.model.policy import Policy, Rules
-from readcache.model.reply import Reason, Reply
-from readcache.model.text import session_tag
-from readcache.model.tool_call import AskedCommand, AskedRead, Framing, ToolCall
 from readcache.session.conversation import Conversation, new_id
+from readcache.session.disk.lines import read_lines
 from readcache.session.wrap import wrap, wrap_write
-from readcache.shell.read import read_command
 
 PYTHON = "python"  # the host of a session that a program made and that no adapter named
 
@@ -129,15 +129,17 @@ class Session(Conversation):
         began: Instant,
         stop: threading.Event | None = None,
     ) -> Reply:
-        from readcache.disk.bash import run_bash  # with `subprocess`: who only observes does without
+        from readcache.session.disk.bash import run_bash  # with `subprocess`: who only observes does without
 
         where = os.path.join(self.root, os.fsdecode(cwd)) if cwd is not None else self.root
         self._is_local = self._is_local is not False
         started = self.reader.calls_so_far(began)
         with self._own_call():
-            ran = run_bash(command, cwd=where, env=env, timeout=timeout, stop=stop)
-        call = ToolCall(call_id, BASH, None, ran.output, batch or "", exit_code=ran.exit_code, cwd=where)
-        return self._answer_command(call, AskedCommand(command), started, trouble=ran.trouble, ran=True, commit=commit)
+            result = run_bash(command, cwd=where, env=env, timeout=timeout, stop=stop)
+        call = ToolCall(call_id, BASH, None, result.output, batch or "", exit_code=result.exit_code, cwd=where)
+        return self._answer_command(
+            call, AskedCommand(command), started, skip_reason=result.skip_reason, result=True, commit=commit
+        )
 
     def observe(
         self,
@@ -195,15 +197,15 @@ class Session(Conversation):
         asked: AskedCommand,
         started: int,
         *,
-        trouble: Reason | None = None,
-        ran: bool = False,
+        skip_reason: Reason | None = None,
+        result: bool = False,
         commit: bool = True,
     ) -> Reply:
-        """`ran`: we ran it on this machine."""
+        """`result`: we ran it on this machine."""
         try:
             where = self.root if call.cwd is None else canonical_path(os.fsdecode(call.cwd), self.root)
         except TypeError:  # no directory at all: the files that the command meant are unknown
-            where, trouble = self.root, trouble or Reason.INTERNAL_ERROR
+            where, skip_reason = self.root, skip_reason or Reason.INTERNAL_ERROR
         reading = read_command(asked.command, where)
         judged = command_call(
             self._call_id(call.call_id),
@@ -213,10 +215,10 @@ class Session(Conversation):
             without_first(reading, asked.skipped) if asked.skipped else reading,
             exit_code=call.exit_code,
             batch=call.batch or self._batch,
-            trouble=trouble,
+            skip_reason=skip_reason,
         )
-        judged = replace(judged, complete=call.complete, started=started, uncut=ran)
-        return self._answer(framed(judged, call.frame), local=ran, cwd=where, commit=commit)
+        judged = replace(judged, complete=call.complete, started=started, uncut=result)
+        return self._answer(framed(judged, call.frame), local=result, cwd=where, commit=commit)
 
     # ------------------------------------------------------------ reads and other tools
 
@@ -249,9 +251,9 @@ class Session(Conversation):
             end,
             sep="\t" if numbered else None,
         )
-        call = replace(call, exit_code=got.exit_code, trouble=got.trouble, fresh=fresh, exact=True)
+        call = replace(call, exit_code=got.exit_code, skip_reason=got.skip_reason, fresh=fresh, exact=True)
         if fresh and call_id is None:
-            return pass_through(call, got.trouble or Reason.FRESH)
+            return pass_through(call, got.skip_reason or Reason.FRESH)
         call = replace(call, batch=str(batch or self._batch), started=started)
         return self._answer(call, local=True, commit=commit)
 

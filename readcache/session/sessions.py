@@ -7,9 +7,9 @@ import os
 from collections import Counter
 from collections.abc import Callable, Hashable
 
-from readcache.disk.forks import SESSIONS, ForkLock
+from readcache.core.model.policy import Policy
+from readcache.log.forks import SESSIONS, ForkLock
 from readcache.log.store import Store
-from readcache.model.policy import Policy
 from readcache.session.conversation import new_id
 from readcache.session.session import PYTHON, Session
 

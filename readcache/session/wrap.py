@@ -17,10 +17,10 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
-from readcache.model.call import BASH
-from readcache.model.errors import UsageError
-from readcache.model.reply import Reason, Reply
-from readcache.model.tool_call import AskedCommand, ToolCall
+from readcache.core.model.call import BASH
+from readcache.core.model.errors import UsageError
+from readcache.core.model.reply import Reason, Reply
+from readcache.core.model.tool_call import AskedCommand, ToolCall
 
 _STATUS_NAMES = ("returncode", "exit_code")
 _COMMAND_NAMES = ("command", "action", "cmd")
@@ -58,12 +58,12 @@ def wrap(
         batch = "" if batch is None else str(batch)
         started = calls_so_far()
 
-        def judge(output: str, status: Any, trouble: Reason | None = None) -> str:
+        def judge(output: str, status: Any, skip_reason: Reason | None = None) -> str:
             if not isinstance(command, str):
                 return output
             exit_code = status if isinstance(status, int) else None
             call = ToolCall(named, BASH, None, output, batch, exit_code=exit_code, cwd=cwd or None)
-            reply = answer(call, AskedCommand(command), started, trouble=trouble)
+            reply = answer(call, AskedCommand(command), started, skip_reason=skip_reason)
             if on_reply is not None:
                 _asked(partial(on_reply, reply))
             return reply.text

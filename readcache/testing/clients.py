@@ -153,8 +153,8 @@ class ClientConformance:
 
     def test_an_answer_may_come_in_pieces_and_with_more_fields(self, tmp_path: Path) -> None:
         first, second = '{"more": [{"id": 0}], "res', 'ult": {"id": 5}, "id": %d}'
-        pieces = f"say({first!r}, ''); time.sleep(0.1); say({second!r} % request['id'])"
-        with self.drive(tmp_path, pieces) as client:
+        parts = f"say({first!r}, ''); time.sleep(0.1); say({second!r} % request['id'])"
+        with self.drive(tmp_path, parts) as client:
             assert client.ask("stats") == {"result": {"id": 5}}
 
     def test_an_answer_to_another_request_is_not_taken(self, tmp_path: Path) -> None:

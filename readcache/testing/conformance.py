@@ -62,7 +62,7 @@ class Conformance:
 
     host: ClassVar[HostUnderTest]
 
-    def hold(
+    def run_steps(
         self, tmp_path: Path, *steps: Step, unchecked: Sequence[int] = (), files: Mapping[str, str] | None = None
     ) -> list[Seen]:
         """Holds the conversation without readcache and with it, compares, and gives what came of it with readcache.
@@ -74,10 +74,10 @@ class Conformance:
     def _run_twice(
         self, tmp_path: Path, steps: Sequence[Step], unchecked: Sequence[int] = (), files: Mapping[str, str] = _NO_FILES
     ) -> tuple[list[Seen], list[Seen]]:
-        """See `hold`: with readcache, and without it."""
+        """See `run_steps`: with readcache, and without it."""
         self._need(*steps)
         without, seen = (
-            self._converse(tmp_path / place, steps, files, on=place == "with") for place in ("without", "with")
+            self._converse(tmp_path / side, steps, files, on=side == "with") for side in ("without", "with")
         )
         check = Requests(self._normal, LENGTHS)
         for at, (ours, real) in enumerate(zip(seen, without, strict=True)):
@@ -114,13 +114,13 @@ class Conformance:
         self._need(*between)
         if between and hasattr(self.host, "store"):  # what is in memory, another process does not know
             self._keep_in(request.getfixturevalue("tmp_path_factory").getbasetemp() / "store.db", request)
-        held = cells(form, self.host.can)
-        first, again = together([cell.first for cell in held]), together([cell.again for cell in held])
-        files = {f"{cell.name}.py": cell.text for cell in held}
-        seen = self.hold(tmp_path, *first, *between, *again, files=files)
+        shown = cells(form, self.host.can)
+        first, again = together([cell.first for cell in shown]), together([cell.again for cell in shown])
+        files = {f"{cell.name}.py": cell.text for cell in shown}
+        seen = self.run_steps(tmp_path, *first, *between, *again, files=files)
         results = [result for one in seen[-len(again) :] for result in one.results]
-        missed = {cell.name for cell, result in zip(held, results, strict=True) if not cell.is_shortened(result)}
-        said = f"{len(held) - len(missed)} of {len(held)} were shortened, but not {sorted(missed)}"
+        missed = {cell.name for cell, result in zip(shown, results, strict=True) if not cell.is_shortened(result)}
+        said = f"{len(shown) - len(missed)} of {len(shown)} were shortened, but not {sorted(missed)}"
         assert missed == set(getattr(self.host, "cannot_shorten", {}).get(form, ())), said
 
     def test_no_figure_counts_more_than_the_model_was_sent(
@@ -143,46 +143,48 @@ class Conformance:
         request.getfixturevalue("monkeypatch").setattr(self.host, "store", store)
 
     def test_what_is_visible_is_left_out(self, tmp_path: Path) -> None:
-        seen = self.hold(tmp_path, (_CAT,), (_CAT,))
+        seen = self.run_steps(tmp_path, (_CAT,), (_CAT,))
         assert markers(seen[1].results[0]), "the second `cat` of a file was not answered by a marker"
 
     def test_who_insists_gets_the_bytes(self, tmp_path: Path) -> None:
-        seen = self.hold(tmp_path, (_CAT,), (_CAT,), (_CAT,))
+        seen = self.run_steps(tmp_path, (_CAT,), (_CAT,), (_CAT,))
         assert not markers(seen[2].results[0])
 
     def test_overlaps_of_commands_are_accounted_for(self, tmp_path: Path) -> None:
-        self.hold(
+        self.run_steps(
             tmp_path, (_HEAD,), (_TAIL,), (_CAT,), (Bash("nl -ba shop.py"),), (Bash("cat -n shop.py | head -30"),)
         )
 
     def test_overlaps_of_reads_are_accounted_for(self, tmp_path: Path) -> None:
         reads = (Read("shop.py", 11, 40),), (Read("shop.py", 21, 60),), (Read("shop.py"),), (Read("shop.py", 1, 30),)
-        self.hold(tmp_path, *reads)
+        self.run_steps(tmp_path, *reads)
 
     def test_commands_and_reads_are_sources_for_each_other(self, tmp_path: Path) -> None:
-        self.hold(tmp_path, (_HEAD,), (Read("shop.py"),), (_TAIL,), (Read("shop.py", 5, 25),))
+        self.run_steps(tmp_path, (_HEAD,), (Read("shop.py"),), (_TAIL,), (Read("shop.py", 5, 25),))
 
     def test_odd_files_are_passed_on(self, tmp_path: Path) -> None:
         odd = [(Bash(f"cat {name}"),) for name in ("crlf.txt", "crlf.txt", "like.txt", "like.txt", "/dev/null")]
-        self.hold(tmp_path, *odd)
+        self.run_steps(tmp_path, *odd)
 
     def test_calls_made_at_once_do_not_point_at_each_other(self, tmp_path: Path) -> None:
-        seen = self.hold(tmp_path, (_CAT, _CAT, Bash("head -50 shop.py")), (_TAIL,))
+        seen = self.run_steps(tmp_path, (_CAT, _CAT, Bash("head -50 shop.py")), (_TAIL,))
         assert not [text for text in seen[0].results if markers(text)]
 
     def test_an_answer_to_the_harness_is_not_touched(self, tmp_path: Path) -> None:
         self._need((_CAT,))
-        seen = self.hold(tmp_path, (_CAT,), (Bash(SUBMIT),), (Bash("echo done"),))
+        seen = self.run_steps(tmp_path, (_CAT,), (Bash(SUBMIT),), (Bash("echo done"),))
         assert not markers(seen[1].results[0])
 
     # ------------------------------------------------------------ the prompt cache
 
     def test_older_markers_keep_their_bytes(self, tmp_path: Path) -> None:
-        self._keep_bytes(self.hold(tmp_path, (_CAT,), (_CAT,), (_HEAD,), (Bash("ls"),), (_TAIL,), (Bash("ls"),)))
+        self._keep_bytes(self.run_steps(tmp_path, (_CAT,), (_CAT,), (_HEAD,), (Bash("ls"),), (_TAIL,), (Bash("ls"),)))
 
     def test_another_process_sends_the_same_bytes(self, tmp_path: Path) -> None:
         first: list[Step] = [(_CAT,), (_CAT,), (_HEAD,)]
-        self._keep_bytes(self.hold(tmp_path, *first, Worker(1), (_TAIL,), Worker(0), (_CAT,), Worker(1), Worker(2)))
+        self._keep_bytes(
+            self.run_steps(tmp_path, *first, Worker(1), (_TAIL,), Worker(0), (_CAT,), Worker(1), Worker(2))
+        )
 
     def _keep_bytes(self, seen: Sequence[Seen]) -> None:
         """Each marker of a request is in all later ones, and at least one is."""
@@ -196,48 +198,50 @@ class Conformance:
     # ------------------------------------------------------------ writes and failures
 
     def test_what_a_command_changed_is_shown(self, tmp_path: Path) -> None:
-        self.hold(tmp_path, (_CAT,), (Bash("sed -i 's/number 7 /number seven /' shop.py"),), (_CAT,), (_HEAD,))
+        self.run_steps(tmp_path, (_CAT,), (Bash("sed -i 's/number 7 /number seven /' shop.py"),), (_CAT,), (_HEAD,))
 
     def test_what_an_edit_tool_changed_is_shown(self, tmp_path: Path) -> None:
         edit = Edit("shop.py", "number 7 of", "number seven of")
-        self.hold(tmp_path, (Read("shop.py"),), (edit,), (_CAT,), (Read("shop.py", 1, 20),))
+        self.run_steps(tmp_path, (Read("shop.py"),), (edit,), (_CAT,), (Read("shop.py", 1, 20),))
 
     def test_an_edit_after_a_marker_goes_through(self, tmp_path: Path) -> None:
         edit = Edit("shop.py", "number 9 of", "number nine of")
-        self.hold(tmp_path, (Read("shop.py"),), (Read("shop.py"),), (edit,), (_CAT,))
+        self.run_steps(tmp_path, (Read("shop.py"),), (Read("shop.py"),), (edit,), (_CAT,))
         assert "number nine of" in (tmp_path / "with/shop.py").read_text()
 
     def test_failures_are_no_sources(self, tmp_path: Path) -> None:
         missing, failing = Bash("cat no-such-file"), Bash("cat shop.py; exit 3")
-        self.hold(tmp_path, (missing,), (missing,), (failing,), (failing,), (_TAIL,))
+        self.run_steps(tmp_path, (missing,), (missing,), (failing,), (failing,), (_TAIL,))
 
     def test_a_read_that_failed_is_no_source(self, tmp_path: Path) -> None:
-        self.hold(tmp_path, (Read("no-such-file"),), (Bash("cp shop.py no-such-file"),), (Read("no-such-file"),))
+        self.run_steps(tmp_path, (Read("no-such-file"),), (Bash("cp shop.py no-such-file"),), (Read("no-such-file"),))
 
     def test_a_command_that_ran_out_of_time_is_no_source_for_what_it_did_not_show(self, tmp_path: Path) -> None:
         late = Bash("cat shop.py; sleep 30; cat crlf.txt", timeout=2)
-        self.hold(tmp_path, (late,), (_CAT,), (Bash("cat crlf.txt"),), unchecked=[0])
+        self.run_steps(tmp_path, (late,), (_CAT,), (Bash("cat crlf.txt"),), unchecked=[0])
 
     def test_what_the_host_cut_away_is_shown_when_it_is_asked_for(self, tmp_path: Path) -> None:
-        cut = [(Bash(f"sed -n '{first},{first + 25}p' long.txt"),) for first in (3000, 100, 5950, 1400)]
-        self.hold(tmp_path, (Bash("cat long.txt"),), *cut, unchecked=[0])
+        ranges = [(Bash(f"sed -n '{first},{first + 25}p' long.txt"),) for first in (3000, 100, 5950, 1400)]
+        self.run_steps(tmp_path, (Bash("cat long.txt"),), *ranges, unchecked=[0])
 
     def test_what_the_host_cut_away_of_a_read_is_shown_when_it_is_asked_for(self, tmp_path: Path) -> None:
-        cut = [(Read("long.txt", first, first + 25),) for first in (3000, 100, 5950, 1400)]
-        self.hold(tmp_path, (Read("long.txt"),), *cut, unchecked=[0])
+        ranges = [(Read("long.txt", first, first + 25),) for first in (3000, 100, 5950, 1400)]
+        self.run_steps(tmp_path, (Read("long.txt"),), *ranges, unchecked=[0])
 
     # ------------------------------------------------------------ what leaves the conversation
 
     def test_nothing_dangles_after_a_compaction(self, tmp_path: Path) -> None:
         once = Bash("echo $((40 + 2))01010")
-        seen = self.hold(tmp_path, (once,), (_CAT,), (_HEAD,), (Bash("ls"),), Compact(), (_TAIL,), (_CAT,), (_CAT,))
+        seen = self.run_steps(
+            tmp_path, (once,), (_CAT,), (_HEAD,), (Bash("ls"),), Compact(), (_TAIL,), (_CAT,), (_CAT,)
+        )
         assert not [text for text in seen[4].texts if "4201010" in text], "`Compact` took nothing away"
 
     def test_nothing_dangles_after_a_result_was_cleared(self, tmp_path: Path) -> None:
-        self.hold(tmp_path, (_CAT,), (_HEAD,), Clear(), (Bash("ls"),), (_TAIL,), (_CAT,))
+        self.run_steps(tmp_path, (_CAT,), (_HEAD,), Clear(), (Bash("ls"),), (_TAIL,), (_CAT,))
 
     def test_nothing_dangles_after_going_back(self, tmp_path: Path) -> None:
-        self.hold(tmp_path, (Bash("ls"),), (_CAT,), (_HEAD,), Rewind(2), (_TAIL,), (_CAT,))
+        self.run_steps(tmp_path, (Bash("ls"),), (_CAT,), (_HEAD,), Rewind(2), (_TAIL,), (_CAT,))
 
     @pytest.mark.parametrize("marks", [Marks(0, 0), Marks(16_000, 12_000)], ids=["all", "much"])
     def test_what_was_cleared_stays_so_and_nothing_points_at_it(self, tmp_path: Path, marks: Marks) -> None:
@@ -247,7 +251,7 @@ class Conformance:
         steps = [(_CAT,), (_HEAD,), *long, (_CAT,), (_TAIL,)]
         before, self.host.clear = self.host.clear, marks
         try:
-            seen = self.hold(tmp_path, *steps)
+            seen = self.run_steps(tmp_path, *steps)
         finally:
             self.host.clear = before
         noted = [{note for text in one.texts for note in NOTE.findall(text)} for one in seen]
@@ -258,24 +262,24 @@ class Conformance:
     # ------------------------------------------------------------ other readers, and our own failures
 
     def test_a_sub_agent_is_shown_what_its_parent_saw(self, tmp_path: Path) -> None:
-        seen = self.hold(tmp_path, (_CAT,), (Delegate((_CAT, _HEAD, _CAT)),), (_TAIL,))
+        seen = self.run_steps(tmp_path, (_CAT,), (Delegate((_CAT, _HEAD, _CAT)),), (_TAIL,))
         assert seen[1].inner, "a `Delegate` gives what the sub-agent's model was sent"
         assert not markers(seen[1].inner[0].results[0])
 
     def test_what_a_sub_agent_saw_is_shown_to_its_parent(self, tmp_path: Path) -> None:
-        seen = self.hold(tmp_path, (Delegate((_CAT,)),), (_CAT,))
+        seen = self.run_steps(tmp_path, (Delegate((_CAT,)),), (_CAT,))
         assert not markers(seen[1].results[0])
 
     def test_a_sub_agents_write_is_known_to_its_parent(self, tmp_path: Path) -> None:
         write = Bash("sed -i 's/number 7 /number seven /' shop.py")
-        self.hold(tmp_path, (_CAT,), (Delegate((write,)),), (_CAT,))
+        self.run_steps(tmp_path, (_CAT,), (Delegate((write,)),), (_CAT,))
 
     def test_a_store_that_cannot_be_used_costs_the_agent_nothing(self, tmp_path: Path) -> None:
         if not hasattr(self.host, "store"):
             pytest.skip("the host has no `store` to be set")
         before, self.host.store = self.host.store, tmp_path  # a directory is not a store
         try:
-            seen = self.hold(tmp_path, (_CAT,), (_CAT,))
+            seen = self.run_steps(tmp_path, (_CAT,), (_CAT,))
         finally:
             self.host.store = before
         assert not [text for one in seen for text in one.results if markers(text)]

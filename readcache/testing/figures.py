@@ -20,20 +20,20 @@ def check_figures(store: Path, ours: Sequence[Seen], real: Sequence[Seen]) -> No
 
     Only results of the last step may be missing in the figures: nothing that came later says what became of them.
     """
-    ran = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-m", "readcache", "gain", "--json", "--store", str(store)],
         capture_output=True,
         text=True,
         check=False,
     )
-    assert ran.returncode == 0, ran.stderr
-    said: dict[str, Any] = json.loads(ran.stdout)
+    assert done.returncode == 0, done.stderr
+    said: dict[str, Any] = json.loads(done.stdout)
     counted = said["windows"]["all"]
     steps = [list(zip(one.results, other.results, strict=True)) for one, other in zip(ours, real, strict=True)]
-    cut = [[(shown, full) for shown, full in step if markers(shown)] for step in steps]
-    sent, sure = sum(map(len, cut)), sum(map(len, cut[:-1]))
-    assert sure <= counted["results_cut"] <= sent, f"{counted['results_cut']} results cut, and {sent} were sent"
-    assert said["checked"]["markers"] <= sum(len(markers(shown)) for step in cut for shown, _ in step)
-    saved = sum(len(full) - len(shown) for step in cut for shown, full in step)
+    shortened = [[(shown, full) for shown, full in step if markers(shown)] for step in steps]
+    sent, least = sum(map(len, shortened)), sum(map(len, shortened[:-1]))
+    assert least <= counted["results_cut"] <= sent, f"{counted['results_cut']} results cut, and {sent} were sent"
+    assert said["checked"]["markers"] <= sum(len(markers(shown)) for step in shortened for shown, _ in step)
+    saved = sum(len(full) - len(shown) for step in shortened for shown, full in step)
     most = saved + _ROUNDING * sent
     assert 0 < counted["chars_saved"] <= most, f"{counted['chars_saved']} characters, and {saved} were saved"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from readcache import Omitted, Outcome, Reason, Reply
-from readcache.model.spec.marker import Untrue, demand
-from readcache.model.spec.world import World
+from readcache.core.model.spec.marker import Untrue, demand
+from readcache.core.model.spec.world import World
 
 
 def assert_shown(reply: Reply, *, reason: Reason | None = None) -> None:
@@ -63,9 +63,9 @@ def _is_of(omitted: Omitted, path: str) -> bool:
     return omitted.path is not None and (omitted.path == path or f"/{omitted.path}".endswith(f"/{path}"))
 
 
-def _expect(held: bool, what: str, reply: Reply) -> None:
-    """Raises AssertionError unless `held`, with what was expected and what the reply did."""
-    if not held:
+def _expect(is_met: bool, what: str, reply: Reply) -> None:
+    """Raises AssertionError unless `is_met`, with what was expected and what the reply did."""
+    if not is_met:
         raise AssertionError(f"expected {what}, but {_account(reply)}")
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate, takewhile
 
-from readcache.model.spec.lines import VisibleText, first_missing
+from readcache.core.model.spec.lines import VisibleText, first_missing
 from readcache.testing.hosts import Seen
 
 _MARKER = re.compile(
@@ -32,7 +32,7 @@ class Requests:
 
     def __init__(self, normal: Callable[[str], str] = str, lengths: Mapping[str, int] | None = None) -> None:
         self._normal, self._lengths = normal, lengths or {}
-        self._stands_for: dict[str, list[str]] = {}  # marker -> the lines that were left out
+        self._omitted_lines: dict[str, list[str]] = {}  # marker -> the lines that were left out
         self._before: tuple[Sequence[str], Sequence[str]] = ((), ())  # texts of the last request: ours, the real ones
 
     def compare(self, ours: Seen, real: Seen | None) -> None:
@@ -52,7 +52,7 @@ class Requests:
             for one, other in zip(ours.inner, real.inner, strict=True):
                 inner.compare(one, other)
             self._check_cache(ours.texts, real.texts)
-        for marker, lines in self._stands_for.items():
+        for marker, lines in self._omitted_lines.items():
             if any(marker in text for text in texts):
                 missing = first_missing(lines, shown, marker)
                 assert missing is None, f"{marker} stands for a line that is not in view: {lines[missing]!r}"
@@ -70,15 +70,15 @@ class Requests:
 
     def _account(self, result: str, truth: str) -> None:
         """Every line of the truth is in the result, or stood for by a marker; and nothing else is in it."""
-        rest, stretches = truth.removesuffix("\n").split("\n"), _stretches(result.removesuffix("\n"))
+        rest, parts = truth.removesuffix("\n").split("\n"), _split_at_markers(result.removesuffix("\n"))
         at = 0
-        for number, (found, lines) in enumerate(stretches):
-            start = _find(lines, rest, at, is_last=number == len(stretches) - 1) if found else 0
+        for number, (found, lines) in enumerate(parts):
+            start = _find(lines, rest, at, is_last=number == len(parts) - 1) if found else 0
             if start is None or rest[start : start + len(lines)] != lines:
                 found_instead = _first_difference(lines, rest[at:])
                 raise AssertionError(f"not what the host shows without readcache: {found_instead}")
             for marker, stood_for in _shares(found, rest[at:start]):
-                self._stands_for[marker] = stood_for
+                self._omitted_lines[marker] = stood_for
                 self._check_numbers(marker, len(stood_for), is_alone=len(found) == 1)
             at = start + len(lines)
         assert at == len(rest), f"lines are missing, and no marker stands for them: {rest[at:][:3]}"
@@ -112,7 +112,7 @@ def _alike(before: Sequence[str], after: Sequence[str]) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False)))
 
 
-def _stretches(result: str) -> list[tuple[list[str], list[str]]]:
+def _split_at_markers(result: str) -> list[tuple[list[str], list[str]]]:
     """(the markers, the lines that follow them), from the lines before the first marker on."""
     out: list[tuple[list[str], list[str]]] = [([], [])]
     for line in result.split("\n"):
@@ -129,8 +129,8 @@ def _find(lines: Sequence[str], rest: Sequence[str], low: int, *, is_last: bool)
     """Where the lines stand next; the last ones stand at the end."""
     if is_last:
         return len(rest) - len(lines)
-    places = range(low, len(rest) - len(lines) + 1)
-    return next((at for at in places if rest[at : at + len(lines)] == lines), None)
+    starts = range(low, len(rest) - len(lines) + 1)
+    return next((at for at in starts if rest[at : at + len(lines)] == lines), None)
 
 
 def _first_difference(lines: Sequence[str], rest: Sequence[str]) -> str:

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from readcache.messages.blocks import CALLS, ITEM_RESULTS, Raw
-from readcache.messages.messages import Kind, Message, last_compaction, normalise_one
-from readcache.model.frame import Frame
+from readcache.core.messages.blocks import CALLS, ITEM_RESULTS, Raw
+from readcache.core.messages.messages import Kind, Message, last_compaction, normalise_one
+from readcache.core.model.frame import Frame
 from readcache.transcripts.records import Content, Recording, RequestSent
 from readcache.transcripts.turns import Turns
 from readcache.transcripts.values import int_in, list_in, object_in
@@ -24,7 +24,7 @@ _BLOCK = re.compile(r"^```(?:bash|sh|shell|mswea_bash_command)\n(.*?)^```", re.M
 # What mini-swe-agent puts around an output that it did not cut.
 _HEAD = re.compile(r"\A<returncode>(-?\d+)</returncode>\n<output>\n")
 _TAIL = "</output>"
-_CUT = ("<output_head>", "<elided_chars>")
+_TRUNCATED = ("<output_head>", "<elided_chars>")
 DIRECTORY = "/testbed"  # of commands that say none: where SWE-bench keeps the repository
 
 
@@ -53,7 +53,7 @@ def load_chats(content: Content) -> Iterator[Recording]:
     loose: list[Any] = []
     for line, row in content.objects():
         if found := messages_in(row):
-            yield _recording(content.place(line), row, found)
+            yield _recording(content.location(line), row, found)
         elif is_message(row):
             loose.append(row)
         else:
@@ -62,13 +62,13 @@ def load_chats(content: Content) -> Iterator[Recording]:
         yield _recording(content.path, {}, loose)
 
 
-def _recording(place: str, row: Mapping[str, Any], messages: list[Any]) -> Recording:
+def _recording(location: str, row: Mapping[str, Any], messages: list[Any]) -> Recording:
     chat = _Chat()
     chat.turns.by(row.get("model"))
     for message in messages:
         chat.take(object_in(message))
     is_mini = str(row.get("trajectory_format")).startswith("mini-swe-agent") or chat.is_text
-    name = str(row.get("instance_id") or row.get("id") or place)
+    name = str(row.get("instance_id") or row.get("id") or location)
     form = "mini-swe-agent" if is_mini else "messages"
     found = chat.turns.recording(name, form)
     return replace(found, first_call="") if chat.is_text else found
@@ -123,7 +123,7 @@ class _Chat:
             output, status = inner["output"], int_in(inner["returncode"])
         elif head := _HEAD.match(output):
             status, frame = int(head[1]), Frame(2, 1 if output.rstrip().endswith(_TAIL) else 0)
-        elif any(mark in output for mark in _CUT):
+        elif any(mark in output for mark in _TRUNCATED):
             whole = False
         self.turns.result(call_id, output, failed=failed, exit_code=status, complete=whole, frame=frame)
 

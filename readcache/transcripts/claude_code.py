@@ -20,10 +20,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from readcache.messages.tools import LINE_NUMBER
-from readcache.model.frame import Frame
-from readcache.model.tool_call import AskedCommand, AskedRead, ToolCall, Written
-from readcache.transcripts.records import Content, HistoryCut, Item, Recording, RequestSent
+from readcache.core.messages.tools import LINE_NUMBER
+from readcache.core.model.frame import Frame
+from readcache.core.model.tool_call import AskedCommand, AskedRead, ToolCall, Written
+from readcache.transcripts.records import Content, HistoryRemoval, Item, Recording, RequestSent
 from readcache.transcripts.tools import replaced_lines
 from readcache.transcripts.values import block_text, dict_in, epoch_of, int_in, list_in, said_in
 
@@ -36,7 +36,7 @@ _KINDS = ("user", "assistant", "attachment", "system", "progress")
 STATUS = re.compile(r"Exit code (\d+)\n")
 MOVED_BACK = "Shell cwd was reset to "  # Claude Code's own last line
 _NUMBER = re.compile(rf"{LINE_NUMBER}|^ *\d{{1,9}}-")  # the latter: context lines of `grep -n`
-_CUTS = (b'"tool_results_cut"', b'"microcompact_boundary"')  # records of what was taken out since
+_REMOVALS = (b'"tool_results_cut"', b'"microcompact_boundary"')  # records of what was taken out since
 _SYNTHETIC = "<synthetic>"  # the model of what Claude Code says itself
 
 
@@ -132,7 +132,7 @@ class _Reader:
             self._go_back(above.answer, above.kept)
             self._before.setdefault(answer, above.answer)
         if len(self._answer_of) < before or above.files:
-            self.items.append(HistoryCut(frozenset(self._answer_of), above.files, above.compacts))
+            self.items.append(HistoryRemoval(frozenset(self._answer_of), above.files, above.compacts))
             self._answer_of.update((file.call_id, answer) for file in above.files)
         self._live[answer] = None
         self._requests[answer] = len(self.items)
@@ -152,12 +152,12 @@ class _Reader:
 
     def _bill(self, answer: str, message: Entry) -> None:
         """Later entries of an answer have the final numbers."""
-        usage, place = dict_in(message.get("usage")), self._requests[answer]
-        before = self.items[place]
+        usage, index = dict_in(message.get("usage")), self._requests[answer]
+        before = self.items[index]
         assert isinstance(before, RequestSent)
         created = dict_in(usage.get("cache_creation"))
         hour = int_in(created.get("ephemeral_1h_input_tokens")) or 0
-        self.items[place] = RequestSent(
+        self.items[index] = RequestSent(
             fresh=int_in(usage.get("input_tokens")) or 0,
             cache_write=(int_in(usage.get("cache_creation_input_tokens")) or 0) - hour,
             cache_write_hour=hour,
@@ -267,10 +267,10 @@ class Transcript:
         name = entry.get("requestSessionId")
         return name if isinstance(name, str) and name != conversation else None
 
-    def may_cut(self, since: float) -> bool:
+    def may_have_removed(self, since: float) -> bool:
         """True if results may have been taken out of the conversation, or the server may do so with the newest request;
         also if no request is known that was sent at `since` (seconds since the epoch) or later."""
-        if any(record in self._data for record in _CUTS):
+        if any(record in self._data for record in _REMOVALS):
             return True
         return not self._newest_request or self.lacks_request(since) or _may_clear(self._newest_request)
 

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from readcache.messages.messages import last_compaction, visible_to_model
-from readcache.messages.tools import tool_use
-from readcache.model.frame import Frame
+from readcache.core.messages.messages import last_compaction, visible_to_model
+from readcache.core.messages.tools import tool_use
+from readcache.core.model.frame import Frame
 from readcache.transcripts.records import Content, Recording, RequestSent
 from readcache.transcripts.turns import Turns
 from readcache.transcripts.values import block_text, int_in, list_in, object_in, said_in
@@ -26,7 +26,7 @@ _STATUS = re.compile(r"(?:Process exited with code|Exit code:) (\d+)")
 # What a line for a hook has in it; the others need no parsing.
 _MATTERS = ('"response_item"', '"compacted"', '"CommandExecution"', '"FileChange"', '"thread_rolled_back"')
 # At the beginning of the output for a hook, and in the text for the model.
-_CUT = re.compile(
+_TRUNCATED = re.compile(
     r"\AWarning: truncated output \(|^(?:Total output lines: \d+$|.*…\d+ (?:tokens|chars|lines?) truncated…)",
     re.MULTILINE,
 )
@@ -112,7 +112,7 @@ class _Session:
         status = _STATUS.search(head[0]) if head else None
         code, whole = int(status[1]) if status else None if head else 0, not (head and status is None)
         frame = Frame(head[0].count("\n")) if head else None
-        self.turns.result(call_id, output, exit_code=code, complete=whole and not is_cut(output), frame=frame)
+        self.turns.result(call_id, output, exit_code=code, complete=whole and not is_truncated(output), frame=frame)
 
 
 def _output_of(value: object) -> str:
@@ -126,9 +126,9 @@ def _output_of(value: object) -> str:
     return block_text(parts or value) or ""
 
 
-def is_cut(output: str) -> bool:
+def is_truncated(output: str) -> bool:
     """True if Codex omitted the middle of a command's output."""
-    return _CUT.search(output) is not None
+    return _TRUNCATED.search(output) is not None
 
 
 class Rollout:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import IO, Any, NamedTuple
 
-from readcache.model.errors import UsageError
+from readcache.core.model.errors import UsageError
 from readcache.transcripts.records import SAMPLE, Content, Damage, NotUnderstood
 
 HEAD = 4096  # bytes of a file's first line that say whether it is JSON, and whether its lines are whole conversations
@@ -33,13 +33,13 @@ class Found(NamedTuple):
 
 class Unit(NamedTuple):
     """What one worker takes: a file, or one line of a file whose lines are whole conversations. `size`: the bytes on
-    disk that it stands for. `trouble`: why the file cannot be read."""
+    disk that it stands for. `problem`: why the file cannot be read."""
 
     file: Found
     size: int
     line: int = 0  # from 1; 0: the whole file
     text: bytes = b""
-    trouble: str = ""
+    problem: str = ""
 
 
 def find_files(paths: Iterable[str]) -> Iterator[Found]:
@@ -58,12 +58,12 @@ def find_files(paths: Iterable[str]) -> Iterator[Found]:
 def _files_below(directory: str) -> Iterator[str]:
     """Hidden ones left out, in a stable order. A link to a directory is not followed. A directory that holds one
     conversation, an event in each file, stands for them."""
-    for place, inner, files in os.walk(directory):
+    for parent, inner, files in os.walk(directory):
         inner[:] = sorted(name for name in inner if name[0] != _HIDDEN)
-        if os.path.basename(os.path.abspath(place)) == "events" and (events := _events_in(place)):
-            yield place
+        if os.path.basename(os.path.abspath(parent)) == "events" and (events := _events_in(parent)):
+            yield parent
             files = sorted(set(files) - set(map(os.path.basename, events)))
-        yield from (os.path.join(place, name) for name in sorted(files) if name[0] != _HIDDEN)
+        yield from (os.path.join(parent, name) for name in sorted(files) if name[0] != _HIDDEN)
 
 
 def _events_in(directory: str) -> list[str]:
@@ -91,7 +91,7 @@ def units_of(found: Found) -> Iterator[Unit]:
                     before = at
                 line = file.readline()
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
-        yield Unit(found, 0, trouble=f"{found.path} cannot be read: {error}")
+        yield Unit(found, 0, problem=f"{found.path} cannot be read: {error}")
 
 
 def _unpacked(raw: IO[bytes]) -> IO[bytes] | gzip.GzipFile:
@@ -105,8 +105,8 @@ def _unpacked(raw: IO[bytes]) -> IO[bytes] | gzip.GzipFile:
 def read_content(unit: Unit) -> Content:
     """NotUnderstood for what is neither JSON nor lines of JSON."""
     path = unit.file.path
-    if unit.trouble:
-        raise NotUnderstood(unit.trouble)
+    if unit.problem:
+        raise NotUnderstood(unit.problem)
     if unit.line:
         return _content(path, _parsed([unit.text], unit.line), unit.line)
     if os.path.isdir(path):

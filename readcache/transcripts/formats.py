@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any, NamedTuple
 
-from readcache.model.plugins import load_plugin, plugin_names
+from readcache.core.model.plugins import load_plugin, plugin_names
 from readcache.transcripts.atif import is_atif, load_atif
 from readcache.transcripts.chats import is_chat, load_chats
 from readcache.transcripts.claude_code import is_claude_code, load_claude_code
@@ -17,7 +17,7 @@ from readcache.transcripts.gemini import is_gemini, load_gemini
 from readcache.transcripts.opencode import is_opencode, load_opencode
 from readcache.transcripts.openhands import is_openhands, load_openhands
 from readcache.transcripts.pi import is_pi, load_pi
-from readcache.transcripts.records import Content, HistoryCut, Item, NotUnderstood, Recording, RequestSent
+from readcache.transcripts.records import Content, HistoryRemoval, Item, NotUnderstood, Recording, RequestSent
 from readcache.transcripts.swe_agent import is_swe_agent, load_swe_agent
 
 # A request with less than this share of the tokens of the one before it does not continue it: of 2,991 recorded
@@ -64,26 +64,26 @@ def recordings_in(content: Content, forms: Sequence[Form] = FORMS) -> Iterator[R
     names = ", ".join([*(form.name for form in forms), *plugin_names("transcripts")])
     line, row = content.sample[0]
     keys = ", ".join(repr(key[:30]) for key in list(row)[:KEYS])
-    raise NotUnderstood(f"{content.place(line)}: a transcript of no known format ({names}); it has the keys {keys}")
+    raise NotUnderstood(f"{content.location(line)}: a transcript of no known format ({names}); it has the keys {keys}")
 
 
 def _loaded(form: Form, content: Content) -> Iterator[Recording]:
     try:
-        yield from (replace(one, items=tuple(_with_unseen_cuts(one.items))) for one in form.load(content))
+        yield from (replace(one, items=tuple(_with_unseen_removals(one.items))) for one in form.load(content))
     except _BAD_SHAPES as error:
         what = f"{type(error).__name__}: {error}"
-        raise NotUnderstood(f"{content.place(content.line)}: does not match its format ({what})") from error
+        raise NotUnderstood(f"{content.location(content.line)}: does not match its format ({what})") from error
 
 
-def _with_unseen_cuts(items: Iterable[Item]) -> Iterator[Item]:
+def _with_unseen_removals(items: Iterable[Item]) -> Iterator[Item]:
     """The items, and a cut before each request that is much shorter than the one before it: the host, or an extension
     of it, took something out that the transcript does not tell. Nothing before that proves to be visible."""
     before = 0
     for item in items:
-        if isinstance(item, HistoryCut):
+        if isinstance(item, HistoryRemoval):
             before = 0
         elif isinstance(item, RequestSent):
             if item.prompt < before * SHRUNK:
-                yield HistoryCut(compacts=False)
+                yield HistoryRemoval(compacts=False)
             before = item.prompt
         yield item

@@ -17,7 +17,7 @@ from readcache.transcripts.turns import Turns
 from readcache.transcripts.values import block_text, int_in, list_in, object_in
 
 Event = Mapping[str, Any]
-CUT = "<response clipped>"  # in what the terminal or the editor itself cut
+TRUNCATED = "<response clipped>"  # in what the terminal or the editor itself cut
 _CONTROLS = re.compile(r"\x1b\[\?2004[lh]\r?\n?")  # of the terminal
 _CALLS = ("run", "read", "write", "edit", "run_ipython", "browse", "browse_interactive", "call_tool_mcp", "mcp")
 _NAMES = {"run": "bash", "run_ipython": "ipython"}
@@ -42,7 +42,7 @@ def load_openhands(content: Content) -> Iterator[Recording]:
     loose = list[Any]()
     for line, row in content.objects():
         if list_in(row.get("history")):
-            yield _recording(str(row.get("instance_id") or content.place(line)), list_in(row["history"]))
+            yield _recording(str(row.get("instance_id") or content.location(line)), list_in(row["history"]))
         elif is_openhands(row):
             loose.append(row)
     if loose:
@@ -98,20 +98,23 @@ class _EventLog:
         self._calls[str(event.get("id", self._number))] = call
         self.turns.tool(call, name, given, self._cwd)
 
-    def _observe(self, call: str, event: Event, told: Event) -> None:
-        metadata = object_in(told.get("metadata"))
-        output = block_text(event.get("content") if "content" in event else told.get("content"))
+    def _observe(self, call: str, event: Event, observation: Event) -> None:
+        metadata = object_in(observation.get("metadata"))
+        output = block_text(event.get("content") if "content" in event else observation.get("content"))
         output = _CONTROLS.sub("", output if output is not None else str(event.get("error") or ""))
-        failed = bool(told.get("is_error")) or event.get("observation") == "error" or "error" in event
-        status = int_in(metadata.get("exit_code") if metadata else told.get("exit_code"))
+        failed = bool(observation.get("is_error")) or event.get("observation") == "error" or "error" in event
+        status = int_in(metadata.get("exit_code") if metadata else observation.get("exit_code"))
         self._calls[str(event.get("id"))] = call
-        whole = status != -1 and CUT not in output
+        whole = status != -1 and TRUNCATED not in output
         self.turns.result(call, output, failed=failed, exit_code=status, complete=whole)
         self._cwd = str(metadata.get("working_dir") or self._cwd)
 
-    def _condense(self, told: Event) -> None:
-        gone = {str(name) for name in list_in(told.get("forgotten_event_ids"))}
-        first, last = int_in(told.get("forgotten_events_start_id")), int_in(told.get("forgotten_events_end_id"))
+    def _condense(self, observation: Event) -> None:
+        gone = {str(name) for name in list_in(observation.get("forgotten_event_ids"))}
+        first, last = (
+            int_in(observation.get("forgotten_events_start_id")),
+            int_in(observation.get("forgotten_events_end_id")),
+        )
         if first is not None and last is not None:
             gone |= {str(number) for number in range(first, last + 1)}
         lost = {self._calls[name] for name in gone if name in self._calls}

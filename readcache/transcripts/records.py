@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-from readcache.model.errors import ReadcacheError
-from readcache.model.tool_call import ToolCall
+from readcache.core.model.errors import ReadcacheError
+from readcache.core.model.tool_call import ToolCall
 
 SAMPLE = 50  # objects of a file that are looked at to find out its format: hosts begin with lines of their own
 
@@ -22,7 +22,7 @@ class NotUnderstood(ReadcacheError):
 
 
 @dataclass(frozen=True, slots=True)
-class HistoryCut:
+class HistoryRemoval:
     """The host took calls out of the conversation: all but `kept`. `restored`: files that it showed again by itself.
     `compacts`: it made room; else somebody went back to an earlier point."""
 
@@ -52,7 +52,7 @@ class RequestSent:
         return self.fresh + self.cache_write + self.cache_write_hour + self.cache_read
 
 
-Item = ToolCall | HistoryCut | RequestSent
+Item = ToolCall | HistoryRemoval | RequestSent
 
 
 @dataclass(frozen=True, slots=True)

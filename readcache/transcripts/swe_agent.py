@@ -14,8 +14,8 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from readcache.model.paths import canonical_path
-from readcache.model.tool_call import AskedRead, ToolCall, Written
+from readcache.core.model.paths import canonical_path
+from readcache.core.model.tool_call import AskedRead, ToolCall, Written
 from readcache.transcripts.records import Content, Item, Recording
 from readcache.transcripts.tools import understood
 from readcache.transcripts.values import list_in, object_in
@@ -44,7 +44,7 @@ def load_swe_agent(content: Content) -> Iterator[Recording]:
             if action:
                 items.append(_call(f"c{number}", action, str(step.get("observation") or ""), cwd))
             cwd = str(object_in(step.get("state")).get("working_dir") or cwd)
-        name = str(row.get("environment") or "") + f" {content.place(line)}"
+        name = str(row.get("environment") or "") + f" {content.location(line)}"
         yield Recording(name.strip(), "swe-agent", tuple(items), agent="swe-agent")
 
 

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from readcache.messages.tools import DIRECTORIES, ToolUse, first_text, lines_read, replacements, tool_use
-from readcache.model.frame import Frame
-from readcache.model.paths import canonical_path
-from readcache.model.tool_call import AskedCommand, AskedRead, ToolCall, Written
+from readcache.core.messages.tools import DIRECTORIES, ToolUse, first_text, lines_read, replacements, tool_use
+from readcache.core.model.frame import Frame
+from readcache.core.model.paths import canonical_path
+from readcache.core.model.tool_call import AskedCommand, AskedRead, ToolCall, Written
 from readcache.transcripts.values import said_in
 
 _NOTICE = re.compile(r"\n\n\[(?:Showing lines|\d+ more lines|Truncated)[^\n]*\]\n?\Z")

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from readcache.model.frame import Frame
-from readcache.model.tool_call import ToolCall
-from readcache.transcripts.records import HistoryCut, Item, Recording, RequestSent
+from readcache.core.model.frame import Frame
+from readcache.core.model.tool_call import ToolCall
+from readcache.transcripts.records import HistoryRemoval, Item, Recording, RequestSent
 from readcache.transcripts.tools import understood
 from readcache.transcripts.values import epoch_of, said_in
 
@@ -87,7 +87,7 @@ class Turns:
 
     def trim(self, kept: frozenset[str] = frozenset(), *, compacts: bool = True) -> None:
         """The host took all but these calls out."""
-        self._items.append(HistoryCut(kept, compacts=compacts))
+        self._items.append(HistoryRemoval(kept, compacts=compacts))
         self._request = None
 
     def recording(self, name: str, form: str, *, agent: str = "", reader: str = "main") -> Recording:

@@ -23,13 +23,13 @@ from pathlib import Path
 from typing import Any
 
 from readcache.cli.replay import kept_transcripts
-from readcache.messages.tools import tool_use
-from readcache.model.tool_call import AskedCommand, AskedRead, ToolCall
-from readcache.shell.read import read_command
+from readcache.core.messages.tools import tool_use
+from readcache.core.model.tool_call import AskedCommand, AskedRead, ToolCall
+from readcache.core.shell.read import read_command
 from readcache.testing.requests import markers
 from readcache.transcripts.files import find_files, read_content, units_of
 from readcache.transcripts.formats import recordings_in
-from readcache.transcripts.records import HistoryCut, NotUnderstood, Recording
+from readcache.transcripts.records import HistoryRemoval, NotUnderstood, Recording
 from tests.replay.plain_form import register
 
 Row = dict[str, Any]
@@ -100,11 +100,11 @@ def code_of(call: ToolCall, path: str, asked: object) -> str:
     return "same-read" if call.asked == asked else "same-file-other-range"
 
 
-def source_of(before: Sequence[ToolCall | HistoryCut], path: str, asked: object) -> tuple[str | None, str]:
+def source_of(before: Sequence[ToolCall | HistoryRemoval], path: str, asked: object) -> tuple[str | None, str]:
     """(what showed or wrote the file last, whether that stood)."""
     stood = "stood"
     for item in reversed(before):
-        if isinstance(item, HistoryCut):
+        if isinstance(item, HistoryRemoval):
             stood = "cleared"
         elif stub_of(item.output) or item.is_error:
             continue
@@ -122,7 +122,7 @@ def source_of(before: Sequence[ToolCall | HistoryCut], path: str, asked: object)
 
 def rows_of(recording: Recording, source: str) -> Iterator[Row]:
     """A row for each stub of a conversation."""
-    items = [item for item in recording.items if isinstance(item, (ToolCall, HistoryCut))]
+    items = [item for item in recording.items if isinstance(item, (ToolCall, HistoryRemoval))]
     session = hashlib.sha1(f"{recording.name} {recording.reader}".encode()).hexdigest()[:10]
     for at, call in enumerate(items):
         if not isinstance(call, ToolCall) or not (stub := stub_of(call.output)):
@@ -172,7 +172,9 @@ def mean_and_interval(shares: Iterable[float], draws: int = 4_000) -> tuple[floa
 def told(rows: Sequence[Row]) -> Iterator[str]:
     """The table."""
     yield f"{'the lines stood in':28}{'stubs':>7}{'sessions':>10}   the next call asks for them, one vote a session"
-    groups: dict[str, Sequence[Row]] = {name: [row for row in rows if holds(row)] for name, holds in KINDS.items()}
+    groups: dict[str, Sequence[Row]] = {
+        name: [row for row in rows if is_of_kind(row)] for name, is_of_kind in KINDS.items()
+    }
     groups |= {f"stubs of {name}": [r for r in rows if r["stub"] == name] for name in ["readcache"]}
     for name, some in {**groups, "all": rows}.items():
         if not some:

@@ -82,8 +82,8 @@ def reads(top: Path, shims: Path, env: Mapping[str, str], rounds: int, table: Ta
             seen("/bin/cat", now[0], env)
 
         def between() -> None:
-            was_cut = printed[0].startswith(b"[FILE_UNCHANGED ")  # noqa: B023
-            in_time[0] += bool(printed[0]) and was_cut == (what == "cut")  # noqa: B023
+            was_shortened = printed[0].startswith(b"[FILE_UNCHANGED ")  # noqa: B023
+            in_time[0] += bool(printed[0]) and was_shortened == (what == "cut")  # noqa: B023
             now[0] = top / f"f{next(numbers)}.py"
             now[0].write_text("".join(line + "\n" for line in source(random.Random(str(now[0])), 150)))
             if what == "cut":  # noqa: B023

@@ -25,9 +25,9 @@ from measuring import Record, Table, main, sessions
 
 from readcache import Policy, Reply, Session
 from readcache.context import Compactor, How
-from readcache.messages.messages import Kind, normalise
-from readcache.model.events import Delivered
-from readcache.model.text import bodies, find_separator, split_lines
+from readcache.core.messages.messages import Kind, normalise
+from readcache.core.model.events import Delivered
+from readcache.core.model.text import bodies, find_separator, split_lines
 
 TRIGGER = 28_000
 SHAPES = ("openai", "anthropic", "no ids")
@@ -131,13 +131,13 @@ class Replay:
         deliveries = {delivery.event.call_id: delivery.event for delivery in self.session.view.deliveries}
         for event in deliveries.values():
             self.counts["not there"] += not lines.issuperset(event.text.split("\n"))
-            for pointer in event.pointers:
-                if not pointer.sources:  # retired: the marker itself says that the lines are gone
+            for logged in event.markers:
+                if not logged.sources:  # retired: the marker itself says that the lines are gone
                     continue
                 self.counts["markers"] += 1
-                sources = [deliveries[source].text for source in pointer.sources if source in deliveries]
-                meant = omitted_lines(self.replies[event.call_id], pointer.path, pointer.start, pointer.end)
-                self.counts["untrue"] += len(sources) < len(pointer.sources) or not bare(sources).issuperset(meant)
+                sources = [deliveries[source].text for source in logged.sources if source in deliveries]
+                meant = omitted_lines(self.replies[event.call_id], logged.path, logged.start, logged.end)
+                self.counts["untrue"] += len(sources) < len(logged.sources) or not bare(sources).issuperset(meant)
         written = {
             marker
             for line in lines
@@ -165,7 +165,7 @@ def is_well_formed(messages: Messages) -> bool:
 def pointing_lines(event: Delivered) -> list[str]:
     """The lines of a delivery that are markers."""
     lines = event.text.split("\n")
-    return [lines[pointer.line] for pointer in event.pointers if pointer.line >= 0]
+    return [lines[logged.line] for logged in event.markers if logged.line >= 0]
 
 
 def omitted_lines(reply: Reply, path: str | None, start: int, end: int) -> set[str]:

@@ -33,8 +33,8 @@ from typing import Any
 from measuring import Record, tell
 
 from readcache import Policy, Reply, Session, Shown
-from readcache.model.events import Delivered, Pointer
-from readcache.model.text import split_lines
+from readcache.core.model.events import Delivered, MarkerRecord
+from readcache.core.model.text import split_lines
 
 STUB = 120  # characters: about as long as a marker of ours
 OUTPUT_FLOOR, RUN_GAIN, WHOLE_FLOOR = 264, 150, 1024  # bytes, OMNI's
@@ -47,7 +47,7 @@ _POINTER = re.compile(r"\[↑(\d+)L same as msg \d+(?: [+-]\d+L)?: ")
 
 
 @dataclass(frozen=True)
-class Cut:
+class Replacement:
     """Lines of an output, counted from 0, that a marker stands for; and the stretches of them that it tells apart."""
 
     lines: range
@@ -60,12 +60,12 @@ class Answer:
     """What is sent of one output: so many characters, with these cuts."""
 
     sent: int
-    cuts: tuple[Cut, ...] = ()
+    replacements: tuple[Replacement, ...] = ()
 
 
-def cut(lines: range, marker: str) -> Cut:
+def replacement(lines: range, marker: str) -> Replacement:
     """One whose marker tells of one stretch."""
-    return Cut(lines, marker, (lines,))
+    return Replacement(lines, marker, (lines,))
 
 
 Way = Callable[[Sequence[Record]], list[Answer | None]]
@@ -107,7 +107,7 @@ def exact_key(put: Put) -> Way:
                 output, key = records[number]["output"], _request(records[number])
                 is_stub = known.get(key) == output and len(output) > 2 * STUB
                 all_of_it = range(len(split_lines(output)))
-                answers[number] = Answer(STUB, (cut(all_of_it, "stub"),)) if is_stub else Answer(len(output))
+                answers[number] = Answer(STUB, (replacement(all_of_it, "stub"),)) if is_stub else Answer(len(output))
                 known[key] = output
         return answers
 
@@ -155,18 +155,18 @@ def _load(wheel: Path) -> Any:
 def unfold(output: str, folded: str) -> Answer:
     """Which lines of `output` the pointers in `folded` stand for. A split leaves an empty last line behind the final
     newline, which a fold may take along."""
-    before, cuts = output.split("\n"), []
+    before, replacements = output.split("\n"), []
     count, at = len(split_lines(output)), 0
     for line in folded.split("\n"):
-        pointer = _POINTER.match(line)
-        if pointer and (at == len(before) or before[at] != line):
-            cuts.append(cut(range(at, min(at + int(pointer[1]), count)), line))
-            at += int(pointer[1])
+        marker = _POINTER.match(line)
+        if marker and (at == len(before) or before[at] != line):
+            replacements.append(replacement(range(at, min(at + int(marker[1]), count)), line))
+            at += int(marker[1])
         else:
             assert before[at] == line, "a line that is neither the output's nor a pointer"
             at += 1
     assert at == len(before)
-    return Answer(len(folded), tuple(cuts))
+    return Answer(len(folded), tuple(replacements))
 
 
 # ---------------------------------------------------------------- a ledger of trimmed lines
@@ -197,16 +197,16 @@ def _ledger(output: str, delivered: set[str]) -> Answer:
         runs = []
     folded = {at for run in runs for at in run}
     delivered.update(line.strip() for at, line in enumerate(lines) if at not in folded)
-    cuts = tuple(cut(run, OMNI_MARKER.format(len(run))) for run in runs)
-    sent = len(output) - sum(len(lines[at]) + 1 for at in folded) + sum(len(each.marker) + 1 for each in cuts)
-    return Answer(sent, cuts)
+    replacements = tuple(replacement(run, OMNI_MARKER.format(len(run))) for run in runs)
+    sent = len(output) - sum(len(lines[at]) + 1 for at in folded) + sum(len(each.marker) + 1 for each in replacements)
+    return Answer(sent, replacements)
 
 
 def _runs(seen: Sequence[bool]) -> Iterator[range]:
     for is_seen, run in groupby(range(len(seen)), seen.__getitem__):
         if is_seen:
-            places = list(run)
-            yield range(places[0], places[-1] + 1)
+            indexes = list(run)
+            yield range(indexes[0], indexes[-1] + 1)
 
 
 def _saves_enough(lines: Sequence[str], run: range) -> bool:
@@ -249,25 +249,27 @@ def readcache(policy: Policy, put: Put) -> Way:
 
 def account(reply: Reply, logged: Delivered) -> Answer:
     """Which lines of the output its omissions are."""
-    cuts, at, pointers = [], 0, iter(logged.pointers)
+    replacements, at, markers = [], 0, iter(logged.markers)
     for segment in reply.segments:
         if isinstance(segment, Shown):
             at += len(split_lines(segment.text))
         else:
-            pointer = next(pointers)
+            marker = next(markers)
             taken = range(at, at + segment.end - segment.start + 1)
-            cuts.append(Cut(taken, pointer.wording, tuple(_told(pointer, at))))
+            replacements.append(Replacement(taken, marker.wording, tuple(_told(marker, at))))
             at = taken.stop
-            assert cuts[-1].told[-1].stop == at, "the stands are not all of the omission"
+            assert replacements[-1].told[-1].stop == at, "the stands are not all of the omission"
     assert at == len(split_lines(reply.full_text)), "the segments are not all of the output"
-    return Answer(len(reply.text), tuple(cuts))
+    return Answer(len(reply.text), tuple(replacements))
 
 
-def _told(pointer: Pointer, at: int) -> Iterator[range]:
+def _told(marker: MarkerRecord, at: int) -> Iterator[range]:
     """The stretches of the lines from `at` on. Where they have numbers, or the marker names those in the file, it says
     of each line where it stands; elsewhere it says which of this output's lines stand in which source."""
-    by_number = pointer.numbered or " of this output" not in pointer.wording
-    for _, stands in groupby(pointer.stands, lambda stand: stand if by_number else (stand.call_id, stand.origin)):
-        stop = at + sum(stand.count for stand in stands)
+    by_number = marker.numbered or " of this output" not in marker.wording
+    for _, source_spans in groupby(
+        marker.source_spans, lambda span: span if by_number else (span.call_id, span.origin)
+    ):
+        stop = at + sum(span.count for span in source_spans)
         yield range(at, stop)
         at = stop

@@ -42,11 +42,11 @@ def fill(path: Path, data: Path | None, megabytes: int) -> None:
 
 def measure(chosen: argparse.Namespace, table: Table) -> None:
     """One row for each way to ask."""
-    with tempfile.TemporaryDirectory() as place:
-        store = Path(place, "log.db")
+    with tempfile.TemporaryDirectory() as directory:
+        store = Path(directory, "log.db")
         fill(store, chosen.data, MEGABYTES[chosen.short])
         print(f"a store of {store.stat().st_size / 1e6:.0f} MB")
-        asks = {"no store, --short": ["--short", "--store", f"{place}/none.db"]}
+        asks = {"no store, --short": ["--short", "--store", f"{directory}/none.db"]}
         asks |= {"--short": ["--short", "--store", str(store)], "all": ["--json", "--store", str(store)]}
         for name, words in asks.items():
             got = [run_measured([sys.executable, "-m", "readcache", "gain", *words])[1] for _ in range(ROUNDS)]

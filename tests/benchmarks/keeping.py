@@ -33,10 +33,10 @@ from measuring import sessions
 from replaying import replay
 from rivals import contestants
 
-from readcache.model.text import split_lines
-from readcache.model.tool_call import ToolCall
-from readcache.replay.conversations import Conversations, Sending, tokens_of
-from readcache.replay.prices import RATIOS
+from readcache.core.model.text import split_lines
+from readcache.core.model.tool_call import ToolCall
+from readcache.report.replay.conversations import Conversations, Sending, tokens_of
+from readcache.report.replay.prices import RATIOS
 
 WAYS = ("none", "compact:160000", "clear:160000:60000", "clear:100000:60000", "mask:10")
 READS = (0.1, 0.05)  # prices of cached input beside uncached
@@ -118,9 +118,9 @@ def with_rivals(paths: Sequence[Path], wheel: Path | None, read: float) -> dict[
 def sent(output: str, answer: Answer | None) -> str:
     """The output with markers in place of what was cut."""
     lines = split_lines(output)
-    for cut in reversed(answer.cuts if answer else ()):
-        lines[cut.lines.start : cut.lines.stop] = [cut.marker]
-    return "\n".join(lines) + "\n" if answer and answer.cuts else output
+    for replacement in reversed(answer.replacements if answer else ()):
+        lines[replacement.lines.start : replacement.lines.stop] = [replacement.marker]
+    return "\n".join(lines) + "\n" if answer and answer.replacements else output
 
 
 def told(found: dict[str, Counter[str]], spec: str) -> dict[str, float]:

@@ -59,7 +59,7 @@ def child(name: str, policy: str, megabytes: str, way: str, data: str = "") -> N
     gc.collect()
     if way == "traced":
         tracemalloc.start()
-    began = held(way)
+    began = used_memory(way)
     session = Session("/", policy=POLICIES[policy])
     shown = count = 0
     for call in calls:
@@ -71,10 +71,10 @@ def child(name: str, policy: str, megabytes: str, way: str, data: str = "") -> N
         if shown > int(megabytes) * 1_000_000:
             break
     gc.collect()
-    print(json.dumps({"ratio": (held(way) - began) / shown, "shown": shown, "calls": count}))
+    print(json.dumps({"ratio": (used_memory(way) - began) / shown, "shown": shown, "calls": count}))
 
 
-def held(way: str) -> int:
+def used_memory(way: str) -> int:
     """Bytes now in use."""
     if way == "traced":
         return tracemalloc.get_traced_memory()[0]

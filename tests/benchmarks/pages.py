@@ -21,7 +21,7 @@ from pathlib import Path
 from measuring import Table, main, sessions, tell
 
 from readcache import Policy, Session
-from readcache.model.events import Record
+from readcache.core.model.events import Record
 from readcache.report.page.page import write_page
 
 CALLS, SHORT = 5_000, 1_000
@@ -54,9 +54,9 @@ def measure(chosen: argparse.Namespace, table: Table) -> None:
 def long_session(calls: int, data: Path | None) -> list[Record]:
     """Sessions one after the other, each in a directory of its own, a compaction between them."""
     session = Session("/testbed", policy=Policy.named("max"))
-    for place, told in enumerate(itertools.chain.from_iterable(itertools.repeat([*sessions(data)]))):
+    for index, told in enumerate(itertools.chain.from_iterable(itertools.repeat([*sessions(data)]))):
         for record in told:
-            tell(session, {**record, "cwd": f"/testbed/{place}" if data is None else record.get("cwd")})
+            tell(session, {**record, "cwd": f"/testbed/{index}" if data is None else record.get("cwd")})
         session.compacted()
         if session.stats()["calls"] >= calls:
             return session.events()

@@ -20,11 +20,11 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from readcache.shell import grammar
-from readcache.shell.bashlex_backend import build
-from readcache.shell.lexer import tokenize
-from readcache.shell.parse import parse_command
-from readcache.shell.syntax import For, Group, Node, Pipeline, Sequence, SimpleCommand, Word, WordText
+from readcache.core.shell import grammar
+from readcache.core.shell.bashlex_backend import build
+from readcache.core.shell.lexer import tokenize
+from readcache.core.shell.parse import parse_command
+from readcache.core.shell.syntax import For, Group, Node, Pipeline, Sequence, SimpleCommand, Word, WordText
 from tests.shell.treesitter_backend import parse_by_tree_sitter
 
 
@@ -99,8 +99,10 @@ def measure(
         nodes[command] = way(command)
         took.append((time.thread_time() - began) * 1000)
     gc.enable()
-    cuts = statistics.quantiles(took, n=100)
-    print(f"{name}: ms median {cuts[49]:.3f}, p99 {cuts[98]:.3f}, max {max(took):.2f}, sum {sum(took):.0f}")
+    percentiles = statistics.quantiles(took, n=100)
+    print(
+        f"{name}: ms median {percentiles[49]:.3f}, p99 {percentiles[98]:.3f}, max {max(took):.2f}, sum {sum(took):.0f}"
+    )
     show(f"{name}: unparsed", [command for command in shell if nodes[command] is None], len(shell), examples)
     return nodes
 

@@ -25,7 +25,7 @@ from measuring import Table, processor_seconds, run_measured
 from rivals import digest
 
 from readcache import __version__
-from readcache.model.policy import PRESETS
+from readcache.core.model.policy import PRESETS
 
 MEASURED = Path(__file__).with_name("measured-replay.json")
 BILL = Path(__file__).with_name("measured-bill.json")
@@ -89,8 +89,8 @@ def disagreements(ours: Mapping[str, float], theirs: Mapping[str, str]) -> Itera
     for column in ("markers", "replies", "wrong"):
         if ours[column] != int(theirs[column]):
             yield f"{column}: {ours[column]} and {theirs[column]}"
-    for column, (name, places) in ROUNDED.items():
-        if abs(100 * ours[name] - float(theirs[column])) > 0.501 * 10**-places:  # rounded either way
+    for column, (name, decimals) in ROUNDED.items():
+        if abs(100 * ours[name] - float(theirs[column])) > 0.501 * 10**-decimals:  # rounded either way
             yield f"{column}: {100 * ours[name]:.3f} % and {theirs[column]} %"
 
 

@@ -27,14 +27,14 @@ from measuring import Record, Table, main, sessions, tell
 
 from readcache import Budget, Mode, Policy, Session
 from readcache.context.file_map import file_map
-from readcache.model.events import Compacted, Delivered, Event, Origin
-from readcache.model.policy import count_by_chars
-from readcache.model.text import bodies, split_lines
-from readcache.model.view import View
-from readcache.restore.choose import plan_restore
-from readcache.restore.evidence import Input
-from readcache.restore.plan import RestorePlan
-from readcache.restore.refuse import why_not_name
+from readcache.core.model.events import Compacted, Delivered, Event, Origin
+from readcache.core.model.policy import count_by_chars
+from readcache.core.model.text import bodies, split_lines
+from readcache.core.model.view import View
+from readcache.core.restore.choose import plan_restore
+from readcache.core.restore.evidence import Input
+from readcache.core.restore.plan import RestorePlan
+from readcache.core.restore.refuse import why_not_name
 
 TRIGGER = 112_000  # characters
 AFTER = 20  # calls
@@ -75,16 +75,18 @@ def measure(chosen: argparse.Namespace, table: Table) -> None:
     moments = [m for n, records in enumerate(sessions(chosen.data, every)) for m in replay(n, records)]
     print(f"{len(moments)} compactions, {sum(m.again.total() for m in moments)} characters read again; of them held:")
 
-    def held(way: Way, tokens: int = BUDGET, files: int = Budget().max_files) -> Means:
+    def recovered(way: Way, tokens: int = BUDGET, files: int = Budget().max_files) -> Means:
         return _means(moments, [way(m, Budget(files, tokens, 5_000)) for m in moments])
 
     for tokens in BUDGETS:
-        print(f"{tokens:6d} tokens: " + ", ".join(f"{name} {told(held(way, tokens))}" for name, way in WAYS.items()))
-    print("plan by files: " + ", ".join(f"{files}: {told(held(planned, files=files))}" for files in FILES))
-    plan = held(planned)
+        print(
+            f"{tokens:6d} tokens: " + ", ".join(f"{name} {told(recovered(way, tokens))}" for name, way in WAYS.items())
+        )
+    print("plan by files: " + ", ".join(f"{files}: {told(recovered(planned, files=files))}" for files in FILES))
+    plan = recovered(planned)
     print_named(moments)
     for name in ("usual", "newest ranges"):  # recorded sessions only: made-up ones read at random
-        table.row(f"{name} by plan", held(WAYS[name])[0] / max(plan[0], 1e-9), most=0.9 if chosen.data else None)
+        table.row(f"{name} by plan", recovered(WAYS[name])[0] / max(plan[0], 1e-9), most=0.9 if chosen.data else None)
 
 
 def told(means: Means) -> str:
@@ -190,8 +192,8 @@ def _lines_read(event: Delivered) -> Read:
         return []
     lines = split_lines(event.text)
     return [
-        (piece.keys[0], list(enumerate(bodies(lines[piece.at : piece.at + piece.count], piece.sep), piece.first)))
-        for piece in event.pieces
+        (mapped.keys[0], list(enumerate(bodies(lines[mapped.at : mapped.at + mapped.count], mapped.sep), mapped.first)))
+        for mapped in event.source_map
     ]
 
 

@@ -34,8 +34,8 @@ from typing import Any
 
 from contestants import (
     Answer,
-    Cut,
     Put,
+    Replacement,
     Way,
     any_tool,
     bash_and_read,
@@ -49,7 +49,7 @@ from measuring import Record, Table, sessions
 from visible import Conversation, Finding, Line, read_lines
 
 from readcache import Policy, __version__
-from readcache.model.policy import CHARS_PER_TOKEN, PRESETS
+from readcache.core.model.policy import CHARS_PER_TOKEN, PRESETS
 
 MEASURED = Path(__file__).with_name("measured-rivals.json")
 EXACT, FOLD, LEDGER, ALL = "exact key", "headroom", "trimmed lines", "max, whatever it is worth"
@@ -72,13 +72,13 @@ class Outputs:
 
 
 @dataclass
-class Tally:
+class ReplayTotals:
     """What one contestant did to them."""
 
     saved: int = 0  # characters
     saved_priced: float = 0
     turns_priced: float = 0  # one more turn for each call with a cut
-    cuts: int = 0
+    replacements: int = 0
     calls: int = 0  # with a cut
     left_out: int = 0  # characters of the lines in cuts
     never: int = 0
@@ -87,16 +87,18 @@ class Tally:
     untold: int = 0
     shares: list[float] = field(default_factory=list)  # saved of each session's output
 
-    def add(self, lines: Sequence[Line], cut: Cut, conversation: Conversation, hidden: set[int]) -> Finding:
+    def add(
+        self, lines: Sequence[Line], replacement: Replacement, conversation: Conversation, hidden: set[int]
+    ) -> Finding:
         """Counts the lines of one cut of an output, and says where they stand."""
-        finding = conversation.find(lines[cut.lines.start : cut.lines.stop], hidden)
-        self.left_out += _size(lines, cut.lines)
+        finding = conversation.find(lines[replacement.lines.start : replacement.lines.stop], hidden)
+        self.left_out += _size(lines, replacement.lines)
         self.never += finding.never
         self.otherwise += finding.otherwise
-        if finding.place is None:
-            self.apart += _size(lines, cut.lines)
-            parts = ((part, conversation.find(lines[part.start : part.stop], hidden)) for part in cut.told)
-            self.untold += sum(_size(lines, part) for part, found in parts if found.place is None)
+        if finding.index is None:
+            self.apart += _size(lines, replacement.lines)
+            parts = ((part, conversation.find(lines[part.start : part.stop], hidden)) for part in replacement.told)
+            self.untold += sum(_size(lines, part) for part, found in parts if found.index is None)
         return finding
 
     def told(self, outputs: Outputs) -> dict[str, float]:
@@ -106,7 +108,7 @@ class Tally:
             "plain": self.saved / max(1, outputs.characters),
             "mean": mean(self.shares or [0]),
             "priced": self.saved_priced / max(1, outputs.priced),
-            "cuts": self.cuts,
+            "cuts": self.replacements,
             "calls": self.calls,
             "break-even": self.saved_priced / max(1, self.saved_priced + self.turns_priced),
             "never shown": self.never / left_out,
@@ -127,7 +129,7 @@ class Corpus:
 
     digests: list[str]
     outputs: Outputs = field(default_factory=Outputs)
-    tallies: dict[str, Tally] = field(default_factory=dict)
+    totals_by_name: dict[str, ReplayTotals] = field(default_factory=dict)
 
     def kept(self) -> dict[str, Any]:
         """What measured-rivals.json has of it."""
@@ -140,7 +142,7 @@ class Corpus:
 
     def rows(self) -> dict[str, dict[str, float]]:
         """The table."""
-        return {name: tally.told(self.outputs) for name, tally in self.tallies.items()}
+        return {name: totals.told(self.outputs) for name, totals in self.totals_by_name.items()}
 
 
 def contestants(wheel: Path | None, put: Put) -> dict[str, Way]:
@@ -153,17 +155,17 @@ def contestants(wheel: Path | None, put: Put) -> dict[str, Way]:
 
 def run(corpus: Corpus, recordings: Iterable[list[Record]], ways: dict[str, Way], examples: int = 0) -> None:
     """Puts each session to all contestants; prints one cut in so many."""
-    outputs, tallies = corpus.outputs, corpus.tallies
-    tallies.update({name: Tally() for name in ways})
+    outputs, totals_by_name = corpus.outputs, corpus.totals_by_name
+    totals_by_name.update({name: ReplayTotals() for name in ways})
     for records in recordings:
         answers = {name: way(records) for name, way in ways.items()}
-        before, saved = outputs.characters, {name: tally.saved for name, tally in tallies.items()}
+        before, saved = outputs.characters, {name: totals.saved for name, totals in totals_by_name.items()}
         for epoch in epochs(records):
             price(records, epoch, answers, corpus)
             judge(records, epoch, answers, corpus, examples)
         outputs.sessions += 1
-        for name, tally in tallies.items():
-            tally.shares.append((tally.saved - saved[name]) / max(1, outputs.characters - before))
+        for name, totals in totals_by_name.items():
+            totals.shares.append((totals.saved - saved[name]) / max(1, outputs.characters - before))
 
 
 def price(records: Sequence[Record], epoch: Sequence[int], answers: Answers, corpus: Corpus) -> None:
@@ -174,14 +176,14 @@ def price(records: Sequence[Record], epoch: Sequence[int], answers: Answers, cor
         outputs.calls += 1
         outputs.characters += size
         outputs.priced += size * carry
-        for name, tally in corpus.tallies.items():
+        for name, totals in corpus.totals_by_name.items():
             answer = answers[name][number] or Answer(size)
-            tally.saved += size - answer.sent
-            tally.saved_priced += (size - answer.sent) * carry
-            tally.cuts += len(answer.cuts)
-            if answer.cuts:
-                tally.calls += 1
-                tally.turns_priced += READ * (TURN_PROMPT + carried[name]) + OUTPUT * TURN_OUTPUT
+            totals.saved += size - answer.sent
+            totals.saved_priced += (size - answer.sent) * carry
+            totals.replacements += len(answer.replacements)
+            if answer.replacements:
+                totals.calls += 1
+                totals.turns_priced += READ * (TURN_PROMPT + carried[name]) + OUTPUT * TURN_OUTPUT
             carried[name] += answer.sent
 
 
@@ -191,17 +193,17 @@ def judge(records: Sequence[Record], epoch: Sequence[int], answers: Answers, cor
     for number in epoch:
         for text in written(records[number]["input"]):
             conversation.add(read_lines(text))
-        lines, cuts = read_lines(records[number]["output"]), []
-        for name, tally in corpus.tallies.items():
+        lines, replacements = read_lines(records[number]["output"]), []
+        for name, totals in corpus.totals_by_name.items():
             answer = answers[name][number] or Answer(0)
-            for cut in answer.cuts:
-                finding = tally.add(lines, cut, conversation, hidden[name])
-                cuts.append((name, cut))
-                if examples and (tally.left_out + number) % examples == 0:
-                    show(name, number, lines, cut, finding, conversation)
+            for replacement in answer.replacements:
+                finding = totals.add(lines, replacement, conversation, hidden[name])
+                replacements.append((name, replacement))
+                if examples and (totals.left_out + number) % examples == 0:
+                    show(name, number, lines, replacement, finding, conversation)
         first = conversation.add(lines)
-        for name, cut in cuts:
-            hidden[name].update(first + at for at in cut.lines)
+        for name, replacement in replacements:
+            hidden[name].update(first + at for at in replacement.lines)
 
 
 def written(given: object) -> Iterator[str]:
@@ -213,18 +215,25 @@ def written(given: object) -> Iterator[str]:
             yield from written(part)
 
 
-def show(name: str, number: int, lines: Sequence[Line], cut: Cut, finding: Finding, conversation: Conversation) -> None:
+def show(
+    name: str,
+    number: int,
+    lines: Sequence[Line],
+    replacement: Replacement,
+    finding: Finding,
+    conversation: Conversation,
+) -> None:
     """A cut, to be looked at by hand: its first lines, beside those in one place where all of them stand."""
-    found_at = "nowhere in one piece" if finding.place is None else "in one piece"
-    print(f"{name}, call {number}: {cut.marker}")
+    found_at = "nowhere in one piece" if finding.index is None else "in one piece"
+    print(f"{name}, call {number}: {replacement.marker}")
     print(
-        f"    {_size(lines, cut.lines)} characters, of which {finding.never} never shown, "
+        f"    {_size(lines, replacement.lines)} characters, of which {finding.never} never shown, "
         f"{finding.otherwise} behind something else; {found_at}"
     )
-    for at in cut.lines[:12]:
+    for at in replacement.lines[:12]:
         print(f"    {lines[at].text[:100]!r}")
-        if finding.place is not None:
-            print(f"  = {conversation.text(finding.place + at - cut.lines.start)[:100]!r}")
+        if finding.index is not None:
+            print(f"  = {conversation.text(finding.index + at - replacement.lines.start)[:100]!r}")
 
 
 # ---------------------------------------------------------------- what is printed and kept
@@ -234,7 +243,10 @@ def both(corpora: Sequence[Corpus]) -> Corpus:
     """All sessions together."""
     out = Corpus([digest for corpus in corpora for digest in corpus.digests])
     out.outputs = _sum(Outputs, [corpus.outputs for corpus in corpora])
-    out.tallies = {name: _sum(Tally, [corpus.tallies[name] for corpus in corpora]) for name in corpora[0].tallies}
+    out.totals_by_name = {
+        name: _sum(ReplayTotals, [corpus.totals_by_name[name] for corpus in corpora])
+        for name in corpora[0].totals_by_name
+    }
     return out
 
 
@@ -267,7 +279,7 @@ def tell(corpus: Corpus, table: Table) -> None:
         cells = (f"{value:12,}" if isinstance(value, int) else f"{100 * value:11.2f}%" for value in row.values())
         print(f"{name:16s}", *cells, flush=True)
     for name in PRESETS:
-        table.row(f"{name}: never shown", corpus.tallies[name].never, most=0, unit="")
+        table.row(f"{name}: never shown", corpus.totals_by_name[name].never, most=0, unit="")
     ours = rows["max"]
     for rival in [name for name in (FOLD, LEDGER) if name in rows]:
         for column in ("priced", "break-even"):

@@ -26,7 +26,7 @@ from readcache import Session, __version__
 from readcache.cli.client import find_client
 from readcache.hosts import find_host
 from readcache.serve import frames, place
-from readcache.serve.place import server_place
+from readcache.serve.place import server_paths
 
 PAUSE = 0.02  # seconds between two events; no agent calls tools without a pause
 
@@ -37,7 +37,7 @@ def measure(chosen: argparse.Namespace, table: Table) -> None:
         os.environ |= {"XDG_STATE_HOME": directory, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
         for name in [name for name in os.environ if name.startswith("READCACHE")]:
             del os.environ[name]
-        path, store = server_place("")
+        path, store = server_paths("")
         asks = _Asks(Path(directory), path, store)
         try:
             by_process(asks, rounds, table)
@@ -143,7 +143,7 @@ def spawned(words: list[str], event: Path) -> bytes:
 
 def with_metrics(asks: _Asks, rounds: int, table: Table) -> None:
     """The same event, in turns, by a server that counts for Prometheus and is scraped, and by one that does not."""
-    counting = _Asks(asks.top, *server_place(str(asks.top / "counted.db")))
+    counting = _Asks(asks.top, *server_paths(str(asks.top / "counted.db")))
     words = ["serve", "--on-demand", "--store", counting.store, "--metrics", "127.0.0.1:0"]
     with subprocess.Popen([sys.executable, "-m", "readcache", *words], stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None

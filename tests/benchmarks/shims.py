@@ -45,9 +45,9 @@ def measure(chosen: argparse.Namespace, table: Table) -> None:
         faces_the_agent(top, file, max(10, rounds // 8), table)
 
 
-def install(place: Path, client: str = "") -> Path:
-    shim_files.write(str(place), shim_files.DEFAULT_TOOLS, client)
-    return place
+def install(directory: Path, client: str = "") -> Path:
+    shim_files.write(str(directory), shim_files.DEFAULT_TOOLS, client)
+    return directory
 
 
 def passes_through(top: Path, file: Path, rounds: int, table: Table) -> None:
@@ -67,11 +67,11 @@ def passes_through(top: Path, file: Path, rounds: int, table: Table) -> None:
         (pyenv / name).write_text(text.format(top=pyenv))
         (pyenv / name).chmod(0o755)
     sides.append(("pyenv-style", pyenv, None))
-    for name, place, most in sides:
-        env = {"PATH": f"{place}:{PATH}", "READCACHE_SINK": sink}
+    for name, directory, most in sides:
+        env = {"PATH": f"{directory}:{PATH}", "READCACHE_SINK": sink}
 
-        def ours(place: Path = place, env: Mapping[str, str] = env) -> None:
-            output([str(place / "cat"), str(file)], env)
+        def ours(directory: Path = directory, env: Mapping[str, str] = env) -> None:
+            output([str(directory / "cat"), str(file)], env)
 
         wall, cpu = in_turns(ours, lambda env=env: output(["/bin/cat", str(file)], env), rounds)  # type: ignore[misc]
         note = f"quartiles {quartiles(wall)}, processor {statistics.median(cpu):.3f}"

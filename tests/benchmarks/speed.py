@@ -30,11 +30,11 @@ def measure(chosen: argparse.Namespace, table: Table) -> None:
     }
     for name, (policy, most, most_99) in policies.items():
         took = judge_all(chosen, policy)
-        cuts = statistics.quantiles(took, n=1000)
+        percentiles = statistics.quantiles(took, n=1000)
         note = f"{len(took)} calls"
-        table.row(f"observe, {name}: median", cuts[499], note, most=most, unit="ms")
-        table.row(f"observe, {name}: 99th percentile", cuts[989], "", most=most_99, unit="ms")
-        table.row(f"observe, {name}: 99.9th percentile", cuts[998], f"max {max(took):.1f} ms", unit="ms")
+        table.row(f"observe, {name}: median", percentiles[499], note, most=most, unit="ms")
+        table.row(f"observe, {name}: 99th percentile", percentiles[989], "", most=most_99, unit="ms")
+        table.row(f"observe, {name}: 99.9th percentile", percentiles[998], f"max {max(took):.1f} ms", unit="ms")
 
 
 def beside_bash(directory: Path, rounds: int, table: Table) -> None:

@@ -25,10 +25,10 @@ from typing import Any
 from measuring import Record, Table, main, sessions, tell
 
 from readcache import Session
+from readcache.core.model.events import Delivered, MappedSpan
 from readcache.log.store import open_store
 from readcache.log.store.redis import RedisStore
 from readcache.log.store.sqlite import SqliteStore
-from readcache.model.events import Delivered, Piece
 from tests.helpers.one_call import one_call_session
 from tests.helpers.redis_server import PROGRAM, Server
 
@@ -127,7 +127,7 @@ def write(spec: str, session: str, seconds: float, ready: Any, results: Any) -> 
 
 def event(texts: list[str], number: int) -> Delivered:
     text, path = texts[number % len(texts)], f"/w/f{number % 50}"
-    return Delivered(f"call {number}", text, f"cat {path}", pieces=(Piece((path,), 0, 1, text.count("\n")),))
+    return Delivered(f"call {number}", text, f"cat {path}", source_map=(MappedSpan((path,), 0, 1, text.count("\n")),))
 
 
 def prose(rng: random.Random, size: int) -> str:

@@ -22,9 +22,9 @@ from measuring import Table, main, quartiles
 from scale import different_files, edited_again, lines, many_ranges, other_output
 
 from readcache import Session
+from readcache.core.model.view import View
+from readcache.core.sync.sync import Reconciler
 from readcache.log.store.memory import MemoryStore
-from readcache.model.view import View
-from readcache.sync.sync import Reconciler
 
 CALLS = 1_000
 SHAPES = ("OpenAI", "Anthropic", "no ids")

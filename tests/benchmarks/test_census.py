@@ -9,9 +9,9 @@ from typing import Any
 import census
 import pytest
 
-from readcache.model.events import Origin
-from readcache.model.tool_call import AskedCommand, AskedRead, ToolCall, Written
-from readcache.transcripts.records import HistoryCut, Recording
+from readcache.core.model.events import Origin
+from readcache.core.model.tool_call import AskedCommand, AskedRead, ToolCall, Written
+from readcache.transcripts.records import HistoryRemoval, Recording
 
 NATIVE = "File unchanged since last read. The content from the earlier Read tool result is still current."
 OURS = '[FILE_UNCHANGED 4687.4: f lines 1-40, above in "cat f"; repeat to see]\n'
@@ -25,7 +25,7 @@ def call(asked: Any, output: str = "lines", batch: str = "", **more: Any) -> Too
     return ToolCall("c", "read", {}, output, batch, cwd="/w", asked=asked, is_judged=is_judged, tool="read", **more)
 
 
-def rows(*items: ToolCall | HistoryCut) -> list[dict[str, Any]]:
+def rows(*items: ToolCall | HistoryRemoval) -> list[dict[str, Any]]:
     return list(census.rows_of(Recording("one", "claude-code", items), "here"))
 
 
@@ -38,7 +38,7 @@ BEFORE: dict[str, Any] = {
         (call(READ), ATTACHED),
         ("attached", "stood"),
     ),
-    "cleared": ((call(READ), HistoryCut()), ("read", "cleared")),
+    "cleared": ((call(READ), HistoryRemoval()), ("read", "cleared")),
     "nothing": ((call(AskedRead("/w/g")),), (None, "untold")),
 }
 
@@ -83,6 +83,6 @@ def test_each_session_has_one_vote(tmp_path: Path, capsys: pytest.CaptureFixture
 
 
 def test_every_origin_has_its_share() -> None:
-    from readcache.judging.compose import ASKED_AGAIN
+    from readcache.core.judging.compose import ASKED_AGAIN
 
     assert ASKED_AGAIN.keys() == {*Origin}

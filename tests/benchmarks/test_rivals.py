@@ -114,11 +114,11 @@ def test_a_ledger_of_trimmed_lines_has_its_floors() -> None:
 
 
 def test_the_lines_behind_a_pointer_of_a_fold_are_counted_out() -> None:
-    pointer = "[↑2L same as msg 4 +3L: 'b']"
-    answer = unfold("a\nb\nc\nd\n", f"a\n{pointer}\nd\n")
-    assert [(cut.lines, cut.marker) for cut in answer.cuts] == [(range(1, 3), pointer)]
-    assert unfold("a\nb\n", "[↑3L same as msg 2: 'a']").cuts[0].lines == range(2)  # with the end of the text
-    assert unfold(pointer, pointer) == Answer(len(pointer))
+    marker = "[↑2L same as msg 4 +3L: 'b']"
+    answer = unfold("a\nb\nc\nd\n", f"a\n{marker}\nd\n")
+    assert [(replacement.lines, replacement.marker) for replacement in answer.replacements] == [(range(1, 3), marker)]
+    assert unfold("a\nb\n", "[↑3L same as msg 2: 'a']").replacements[0].lines == range(2)  # with the end of the text
+    assert unfold(marker, marker) == Answer(len(marker))
 
 
 def test_ours_leaves_out_nothing_that_was_never_shown_and_says_where_each_part_stands() -> None:
@@ -133,9 +133,9 @@ def test_ours_leaves_out_nothing_that_was_never_shown_and_says_where_each_part_s
 def test_an_edit_that_failed_wrote_nothing() -> None:
     edit = {"tool": "edit", "input": {"path": "/w/f"}, "cwd": "/w"}
     way = readcache(Policy(), bash_and_read)
-    for output, cuts in (("The file /w/f does not exist", 1), ("The file /w/f has been updated", 0)):
+    for output, replacements in (("The file /w/f does not exist", 1), ("The file /w/f has been updated", 0)):
         row = told(way, call("cat f", TEXT), {**edit, "output": output}, call("head -25 f", "".join(BODY[:25])))
-        assert row["cuts"] == cuts
+        assert row["cuts"] == replacements
 
 
 def test_without_data_and_wheel_made_up_sessions_are_run_and_the_missing_row_is_named() -> None:

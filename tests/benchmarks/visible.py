@@ -62,7 +62,7 @@ class Finding:
 
     never: int  # of lines that stand nowhere before, also not behind other numbers
     otherwise: int  # of lines that stand there with something else in front of them, or nothing
-    place: int | None  # where all of them stand in one piece, if they do anywhere
+    index: int | None  # where all of them stand in one piece, if they do anywhere
 
 
 _BETWEEN = Line("", (), ())
@@ -73,38 +73,38 @@ class Conversation:
 
     def __init__(self) -> None:
         self._lines: list[Line] = []  # with one that shows nothing in front of each text
-        self._places: defaultdict[str, list[int]] = defaultdict(list)
+        self._indexes: defaultdict[str, list[int]] = defaultdict(list)
 
     def add(self, lines: Sequence[Line]) -> int:
         """Puts a text behind the others; the place of its first line."""
         self._lines.append(_BETWEEN)
         first = len(self._lines)
-        for place, line in enumerate(lines, first):
+        for index, line in enumerate(lines, first):
             for form in line.shows:
-                self._places[form].append(place)
+                self._indexes[form].append(index)
         self._lines += lines
         return first
 
-    def text(self, place: int) -> str:
+    def text(self, index: int) -> str:
         """The line at a place."""
-        return self._lines[place].text
+        return self._lines[index].text
 
     def find(self, lines: Sequence[Line], hidden: set[int]) -> Finding:
         """What of these lines stands before a reader from whom the lines at the places `hidden` were withheld."""
         never = otherwise = 0
         for line in lines:
-            shown = [place for form in line.bare for place in self._places.get(form, ()) if place not in hidden]
+            shown = [index for form in line.bare for index in self._indexes.get(form, ()) if index not in hidden]
             if not shown:
                 never += len(line.text) + 1
-            elif not any(self._lines[place].text == line.text for place in shown):
+            elif not any(self._lines[index].text == line.text for index in shown):
                 otherwise += len(line.text) + 1
-        return Finding(never, otherwise, None if never else self._piece(lines, hidden))
+        return Finding(never, otherwise, None if never else self._mapped(lines, hidden))
 
-    def _piece(self, lines: Sequence[Line], hidden: set[int]) -> int | None:
+    def _mapped(self, lines: Sequence[Line], hidden: set[int]) -> int | None:
         """The first place where all of the lines stand one after another."""
-        places = [{place for form in line.bare for place in self._places.get(form, ())} - hidden for line in lines]
-        rarest = min(range(len(lines)), key=lambda at: len(places[at]))
-        for start in sorted(place - rarest for place in places[rarest]):
-            if all(start + at in there for at, there in enumerate(places)):
+        indexes = [{index for form in line.bare for index in self._indexes.get(form, ())} - hidden for line in lines]
+        rarest = min(range(len(lines)), key=lambda at: len(indexes[at]))
+        for start in sorted(index - rarest for index in indexes[rarest]):
+            if all(start + at in there for at, there in enumerate(indexes)):
                 return start
         return None

@@ -23,7 +23,7 @@ from tests.helpers.adversaries import seconds as seconds_of
 
 KEPT, KEPT_SIZE = CASES["messages: calls at once, changed"], 120 * 2_500
 STORED_SIZE = 100 * 16_000
-HELD, OUTPUT, COMMAND = 8_000_000, 1_000_000, 100_000  # characters; Linux takes no longer argument than 131,072
+IN_VIEW, OUTPUT, COMMAND = 8_000_000, 1_000_000, 100_000  # characters; Linux takes no longer argument than 131,072
 MOST_SECONDS = 0.5
 ORDERS = ("any", "on", "back", "runs", "every other", "among new")
 COMMANDS = ("cat f0", "cat new", "cat f0 f1", "sed -n '5,50000p' f0", "grep -n x f0", "python x.py")
@@ -46,16 +46,16 @@ def _seconds(seed: int) -> tuple[float, str]:
     rng = random.Random(seed)
     count, length, files = rng.choice([2, 20, 500, 5_000, 50_000]), rng.choice([0, 1, 5, 20, 80]), rng.choice([1, 2, 8])
     lines = ["".join(rng.choices("abcdefgh ", k=length)) for _ in range(count)]
-    held, again = rng.choice(ORDERS), rng.choice(ORDERS)
+    first_order, again = rng.choice(ORDERS), rng.choice(ORDERS)
     preset, command = rng.choice(["default", "delta", "max"]), rng.choice(COMMANDS)
     session = Session("/r", policy=Policy.named(preset))
     for file in range(files):
-        session.observe(f"cat f{file}", _text(rng, lines, held, HELD // files))
+        session.observe(f"cat f{file}", _text(rng, lines, first_order, IN_VIEW // files))
     output = _text(rng, lines, again, OUTPUT)
     began = time.process_time()
     session.observe(command, output)
     took = time.process_time() - began
-    return took, f"seed {seed}: {count} lines of {length}, {files} files, {held}/{again}, {preset}, {command}"
+    return took, f"seed {seed}: {count} lines of {length}, {files} files, {first_order}/{again}, {preset}, {command}"
 
 
 def _seconds_of(name: str) -> float:

@@ -29,11 +29,11 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("READCACHE_SESSION", "s")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    place = tmp_path / "work"
-    place.mkdir()
-    monkeypatch.chdir(place)
-    (place / "f").write_text("".join(f"line {n} of the file\n" for n in range(1, 301)))
-    return place
+    directory = tmp_path / "work"
+    directory.mkdir()
+    monkeypatch.chdir(directory)
+    (directory / "f").write_text("".join(f"line {n} of the file\n" for n in range(1, 301)))
+    return directory
 
 
 @pytest.fixture(scope="session")
@@ -68,8 +68,8 @@ def start(way: str, work: Path, _forked: None, request: pytest.FixtureRequest) -
         return
     with forks.start(["serve", "--on-demand"], stdin=subprocess.DEVNULL) as server:
         try:
-            place = work.parent / "state/readcache/serve"
-            wait_until(lambda: any(map(Path.is_socket, place.glob("*"))), "a server")
+            directory = work.parent / "state/readcache/serve"
+            wait_until(lambda: any(map(Path.is_socket, directory.glob("*"))), "a server")
             yield start_with_pipes
         finally:
             server.terminate()

@@ -18,7 +18,7 @@ import pytest
 from readcache import Session
 from readcache.context import Compactor
 from readcache.context.compaction import count_tokens
-from readcache.messages.messages import normalise
+from readcache.core.messages.messages import normalise
 from tests.helpers.chats import APIS, Messages, Step, chat, is_sendable, results, roles_alternate, texts
 from tests.helpers.compactor import Model
 from tests.helpers.files import WATCHDOG
@@ -140,9 +140,9 @@ def test_the_store_keeps_no_copy_of_the_list(run: Run, work: Path) -> None:
     turns = [(role, f"a thing that {role} says {n}") for n in range(9) for role in ("user", "assistant")]
     said = [{"role": role, "content": words} for role, words in [("user", "go"), *turns]]
     assert len(printed(run, "compact", save(work, said))) < len(said)
-    held = b"".join(path.read_bytes() for path in (work.parent / "state").rglob("*") if path.is_file())
-    assert held
-    assert b"a thing that" not in held
+    stored = b"".join(path.read_bytes() for path in (work.parent / "state").rglob("*") if path.is_file())
+    assert stored
+    assert b"a thing that" not in stored
 
 
 @pytest.mark.parametrize("mode", ["off", "advise", "a mistake"])

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from readcache.cli.main import main
-from readcache.model.limits import LARGEST_OUTPUT
+from readcache.core.model.limits import LARGEST_OUTPUT
 from readcache.process import child, failures
 from tests.helpers.files import wait_for
 
@@ -216,7 +216,7 @@ def test_a_huge_output_passes_through_and_is_not_credited(capfdbinary: Capture, 
 def test_a_command_that_takes_its_time_is_shown_as_it_comes_and_not_credited(
     capfdbinary: Capture, work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(child, "LONGEST_HELD", 0.0)
+    monkeypatch.setattr(child, "LONGEST_BUFFERED", 0.0)
     whole = (work / "f").read_bytes()
     assert [printed(capfdbinary, "cat f; sleep 0.1; echo end") for _ in range(2)] == [whole + b"end\n"] * 2
 
@@ -226,9 +226,9 @@ def test_a_command_that_gives_up_its_stdout_is_shown_at_the_limit(
     capfdbinary: Capture, work: Path, monkeypatch: pytest.MonkeyPatch, closing: str
 ) -> None:
     whole = (work / "f").read_bytes()
-    monkeypatch.setattr(child, "LONGEST_HELD", 0.0)
+    monkeypatch.setattr(child, "LONGEST_BUFFERED", 0.0)
     assert [printed(capfdbinary, f"cat f; {closing}; sleep 0.2") for _ in range(2)] == [whole] * 2, "it was not held"
-    monkeypatch.setattr(child, "LONGEST_HELD", 600.0)
+    monkeypatch.setattr(child, "LONGEST_BUFFERED", 600.0)
     printed(capfdbinary, f"cat f; {closing}; sleep 0.1")
     assert printed(capfdbinary, "cat f").startswith(b"[FILE_UNCHANGED"), "one that ends in time is judged"
 

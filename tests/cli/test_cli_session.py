@@ -16,12 +16,12 @@ from readcache.process.settings import read_settings
 LINES = "".join(f"line {n} of a file that is read twice\n" for n in range(60))
 
 
-def run(place: Path, **env: str) -> str:
+def run(directory: Path, **env: str) -> str:
     """What `cat f` prints through `readcache run`."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("READCACHE")}
-    kept |= {"PYTHONPATH": str(Path(__file__).resolve().parents[2]), "READCACHE_STORE": str(place / "store.db")}
+    kept |= {"PYTHONPATH": str(Path(__file__).resolve().parents[2]), "READCACHE_STORE": str(directory / "store.db")}
     words = [sys.executable, "-m", "readcache", "run", "-c", "cat f"]
-    return subprocess.run(words, cwd=place, env=kept | env, capture_output=True, text=True, check=True).stdout
+    return subprocess.run(words, cwd=directory, env=kept | env, capture_output=True, text=True, check=True).stdout
 
 
 def test_run_takes_it_from_the_variable_that_is_named(tmp_path: Path) -> None:

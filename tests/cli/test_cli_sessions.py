@@ -246,7 +246,7 @@ def test_a_store_that_is_too_large_loses_the_oldest_sessions(store: Path) -> Non
     most = opened.used_bytes() // 2
     for session in retention.outlived(opened, time.time(), 30 * DAY, keep_bytes=most):
         opened.take_out(session, time.time())
-    left = [name for name in retention.last_events(opened.sessions()) if retention.holds_something(opened, name)]
+    left = [name for name in retention.last_events(opened.sessions()) if retention.has_content(opened, name)]
     opened.close()
     assert 3 <= len(left) <= 6
     assert left == [f"s{n}" for n in range(10 - len(left), 10)]

@@ -9,7 +9,7 @@ import pytest
 
 from readcache import Session
 from readcache.cli.main import main
-from readcache.model.reply import Reason
+from readcache.core.model.reply import Reason
 
 Capture = pytest.CaptureFixture[str]
 

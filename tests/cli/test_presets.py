@@ -20,7 +20,7 @@ from readcache import Policy, UsageError
 from readcache.cli.client import find_client
 from readcache.cli.main import main
 from readcache.hosts import find_host
-from readcache.hosts.host import Where
+from readcache.hosts.host import InstallTarget
 from tests.helpers.files import WATCHDOG
 from tests.shims.sandbox import ROOT, Sandbox, make_sandbox
 
@@ -52,19 +52,19 @@ def readcache(*words: str) -> list[str]:
 # ---------------------------------------------------------------- the ways: what the second read of the file shows
 
 
-def by_run(place: Path, words: Sequence[str], env: Env) -> str:
+def by_run(directory: Path, words: Sequence[str], env: Env) -> str:
     for verse in (1, 2):
-        (place / "song").write_text(song(verse))
+        (directory / "song").write_text(song(verse))
         shown = said(readcache("run", "--session", "s", *words, "-c", "cat song"), env)
     return shown
 
 
-def by_serve(place: Path, words: Sequence[str], env: Env) -> str:
-    return replies(said(readcache("serve", *words), env, asked(place)))
+def by_serve(directory: Path, words: Sequence[str], env: Env) -> str:
+    return replies(said(readcache("serve", *words), env, asked(directory)))
 
 
-def by_serve_on_a_socket(place: Path, words: Sequence[str], env: Env) -> str:
-    path = str(place / "socket")
+def by_serve_on_a_socket(directory: Path, words: Sequence[str], env: Env) -> str:
+    path = str(directory / "socket")
     with start(readcache("serve", "--socket", path, *words), env) as server:
         try:
             deadline = time.monotonic() + WATCHDOG
@@ -72,7 +72,7 @@ def by_serve_on_a_socket(place: Path, words: Sequence[str], env: Env) -> str:
                 time.sleep(0.02)
             with socket.socket(socket.AF_UNIX) as client:
                 client.connect(path)
-                client.sendall(asked(place))
+                client.sendall(asked(directory))
                 with client.makefile() as answers:
                     return replies("".join(answers.readline() for _ in (1, 2)))
         finally:
@@ -80,9 +80,9 @@ def by_serve_on_a_socket(place: Path, words: Sequence[str], env: Env) -> str:
             server.communicate(timeout=WATCHDOG)
 
 
-def asked(place: Path) -> bytes:
+def asked(directory: Path) -> bytes:
     """Requests of a server, a line each."""
-    given = [{"command": "cat song", "output": song(verse), "cwd": str(place)} for verse in (1, 2)]
+    given = [{"command": "cat song", "output": song(verse), "cwd": str(directory)} for verse in (1, 2)]
     requests = ({"id": n, "method": "observe", "conversation": "c", "params": each} for n, each in enumerate(given))
     return "".join(json.dumps(request) + "\n" for request in requests).encode()
 
@@ -91,8 +91,8 @@ def replies(answers: str) -> str:
     return str(json.loads(answers.splitlines()[1])["result"]["text"])
 
 
-def by_a_hook(place: Path, words: Sequence[str], env: Env) -> str:
-    events = [dict(event) for event in find_host("codex").trial(str(place))]
+def by_a_hook(directory: Path, words: Sequence[str], env: Env) -> str:
+    events = [dict(event) for event in find_host("codex").trial(str(directory))]
     for verse, event in enumerate(events, 1):
         event["tool_response"] = song(verse)
         rollout = Path(event["transcript_path"])
@@ -200,8 +200,8 @@ def test_a_host_is_told_a_preset_that_was_asked_for_and_else_the_environment_has
         monkeypatch.syspath_prepend(tmp_path / "packages")
 
     def told(policy: str) -> str:
-        where = Where("/project", "/home/me", False, ("readcache",), "on", policy)
-        return repr(find_host(name).changes(where))
+        target = InstallTarget("/project", "/home/me", False, ("readcache",), "on", policy)
+        return repr(find_host(name).changes(target))
 
     assert "delta" in told("delta")
     assert "policy" not in told("default")
@@ -209,7 +209,7 @@ def test_a_host_is_told_a_preset_that_was_asked_for_and_else_the_environment_has
 
 @pytest.mark.parametrize("name", ["claude-code", "codex", "gemini", "opencode", "mini-swe-agent"])
 def test_a_host_is_told_which_files_to_protect(name: str) -> None:
-    where = Where("/project", "/home/me", False, ("readcache",), "on", "default", protected="*.key,it's me")
-    told = repr(find_host(name).changes(where))
+    target = InstallTarget("/project", "/home/me", False, ("readcache",), "on", "default", protected="*.key,it's me")
+    told = repr(find_host(name).changes(target))
     assert "*.key,it" in told
     assert "protected" in told

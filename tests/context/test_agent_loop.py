@@ -10,7 +10,7 @@ from readcache import Budget, Policy, Session
 from readcache.context import Compactor, How
 from readcache.context.compaction import MESSAGE_TOKENS
 from readcache.context.compactor import ENOUGH
-from readcache.messages.structure import repair
+from readcache.core.messages.structure import repair
 from tests.helpers.chats import APIS, Messages, Step, chat, is_sendable, results, text, texts, turn_of
 from tests.helpers.compactor import Model, TooLong, assert_true_markers, six_reads
 

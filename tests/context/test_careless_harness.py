@@ -30,9 +30,9 @@ def test_a_result_without_its_last_newline_is_known_to_the_session(shape: str) -
 def test_what_a_harness_cut_is_pruned_at_once(shape: str) -> None:
     session = Session("/w")
     read = observed(session, "c1", "cat f", text(1, 60))
-    cut = Step("cat f", "\n".join(str(read.output).split("\n")[:40]))
+    shortened = Step("cat f", "\n".join(str(read.output).split("\n")[:40]))
     written = observed(session, "c2", WRITE, "")
-    messages = chat(shape, cut, written, observed(session, "c3", "make", text(1, 300, of="log")))
+    messages = chat(shape, shortened, written, observed(session, "c3", "make", text(1, 300, of="log")))
     after = prune(messages, session, protect_last_turns=0)
     assert "as read before the whole file was overwritten" in results(after)["c1"]
     assert prune(after, session, protect_last_turns=0) is after
@@ -64,8 +64,8 @@ def test_without_ids_only_the_marker_that_is_retired_changes() -> None:
     whole = text(1, 60, of="other")
     shown = session.observe("cat g f", whole + text(1, 60)).text
     assert session.markers_in(shown)
-    cut = shown.split("\n", 5)[-1]  # nobody told the session
-    messages = plain(("cat f", text(1, 60)), ("cat g f", f"before\n{cut}after\n"), ("true", ""))
+    shortened = shown.split("\n", 5)[-1]  # nobody told the session
+    messages = plain(("cat f", text(1, 60)), ("cat g f", f"before\n{shortened}after\n"), ("true", ""))
     after = Compactor(session, Model(SUMMARY), trigger_tokens=10, keep_turns=2).compact(messages)
     kept = "\n".join(texts(after))
     assert session.markers_in(kept) == [line for line in session.markers_in(kept) if line.startswith("[GONE")] != []

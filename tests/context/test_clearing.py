@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from readcache import Marks, Mode, Policy, Reason, Session
 from readcache.context import clear, mend_and_clear
-from readcache.messages.messages import normalise
-from readcache.model.errors import UsageError
+from readcache.core.messages.messages import normalise
+from readcache.core.model.errors import UsageError
 from tests.helpers.chats import APIS, Messages, Step, chat, is_sendable, numbered, results, text, texts, user
 from tests.helpers.compactor import agent_turns, assert_true_markers, commands, observed_turn, six_reads
 
@@ -388,9 +388,9 @@ def _clearable(session: Session, messages: Messages) -> list[str]:
     needed = {
         source
         for delivery in deliveries
-        if delivery.event.pointers and delivery.event.text.split("\n")[0] in late
-        for pointer in delivery.event.pointers
-        for source in pointer.sources
+        if delivery.event.markers and delivery.event.text.split("\n")[0] in late
+        for marker in delivery.event.markers
+        for source in marker.sources
     }
     early = results(messages[:border])
     return [call_id for call_id, words in early.items() if len(words) > 500 and call_id not in needed]

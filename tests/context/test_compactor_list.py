@@ -10,7 +10,7 @@ import pytest
 
 from readcache import Session
 from readcache.context import Compactor, How
-from readcache.messages import messages as reading
+from readcache.core.messages import messages as reading
 from tests.helpers.chats import APIS, Step, chat, result_messages, scripted, text, user
 from tests.helpers.compactor import Model, commands, six_reads
 
@@ -92,7 +92,7 @@ def test_a_list_that_cannot_be_read_is_given_back_all_the_same(awkward: Any) -> 
 def count_readings(monkeypatch: pytest.MonkeyPatch, action: Callable[[], object]) -> dict[str, int]:
     """How often each message is normalised meanwhile, by its words."""
     from readcache.context import compaction, compactor, split
-    from readcache.sync import texts
+    from readcache.core.sync import texts
 
     counts: dict[str, int] = {}
     real = reading.normalise_one

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from readcache.messages.editing import (
+from readcache.core.messages.editing import (
     with_arguments,
     with_result_text,
     with_results,
@@ -15,7 +15,7 @@ from readcache.messages.editing import (
     without_cleared,
     without_images,
 )
-from readcache.messages.messages import Kind, normalise_one
+from readcache.core.messages.messages import Kind, normalise_one
 
 IMAGE = {"type": "image", "source": {"type": "base64", "data": "AAAA"}}
 BARE_IMAGE = {"image": {"format": "png", "source": {"bytes": b"png"}}}

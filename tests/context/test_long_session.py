@@ -10,7 +10,7 @@ import pytest
 
 from readcache import Budget, Policy, Session
 from readcache.context import Compactor, How
-from readcache.messages.structure import repair
+from readcache.core.messages.structure import repair
 from tests.helpers.chats import APIS, Step, chat, is_sendable, roles_alternate, text, texts, turn_of
 from tests.helpers.compactor import SUMMARY, Model, TooLong, assert_true_markers
 

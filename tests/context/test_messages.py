@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from readcache.messages.editing import with_arguments, with_result_text, with_texts, without_images
-from readcache.messages.messages import Kind, Message, Part, normalise, normalise_one
+from readcache.core.messages.editing import with_arguments, with_result_text, with_texts, without_images
+from readcache.core.messages.messages import Kind, Message, Part, normalise, normalise_one
 
 HEREDOC = "cat > f.py <<'EOF'\nprint(\"a\\n\")\n\tx = 1\nEOF\n"
 

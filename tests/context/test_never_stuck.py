@@ -16,7 +16,7 @@ from readcache import Budget, Session
 from readcache.context import Compactor, How
 from readcache.context.formed import sendable
 from readcache.context.steps import compact_with, compaction_request
-from readcache.messages.messages import Kind, normalise
+from readcache.core.messages.messages import Kind, normalise
 from tests.helpers.chats import (
     APIS,
     Step,

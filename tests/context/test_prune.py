@@ -9,9 +9,9 @@ import pytest
 
 from readcache import Mode, Policy, Session
 from readcache.context import prune
-from readcache.context.notes import name_stretches
-from readcache.messages.messages import normalise
-from readcache.model.errors import UsageError
+from readcache.context.notes import spell_file_lines
+from readcache.core.messages.messages import normalise
+from readcache.core.model.errors import UsageError
 from tests.helpers.chats import APIS, Step, arguments, chat, numbered, read, results, text, texts, write
 
 NOW = Step("ls", "f\n")  # the turn that is under way
@@ -162,7 +162,7 @@ def test_equal_errors_stay() -> None:
 
 
 def test_a_note_tells_two_files_of_one_name_apart() -> None:
-    named = name_stretches([("/w/src/util.py", 1, 40), ("/w/lib/util.py", 3, 9), ("/w/src/util.py", 90, 95)])
+    named = spell_file_lines([("/w/src/util.py", 1, 40), ("/w/lib/util.py", 3, 9), ("/w/src/util.py", 90, 95)])
     assert named == "src/util.py lines 1-40, 90-95 and lib/util.py lines 3-9"
 
 

@@ -16,7 +16,7 @@ import pytest
 from readcache import Budget, Session, UsageError
 from readcache.context import Compactor, How
 from readcache.context.api import prompt_tokens
-from readcache.messages.messages import Kind, normalise_one
+from readcache.core.messages.messages import Kind, normalise_one
 from tests.helpers.chats import (
     APIS,
     Messages,

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readcache.messages.structure import cut_points, repair
+from readcache.core.messages.structure import cut_points, repair
 from tests.helpers.chats import APIS, Raw, call_message, is_sendable, result_messages, scripted
 
 both_shapes = pytest.mark.parametrize("shape", APIS)
 
 # ------------------------------------------------------------ cut points
 
-CUTS = {
+POINTS = {
     "an_empty_list": ("", [0]),
     "one_message": ("u", [0, 1]),
     "messages_alone": ("u u u", [0, 1, 2, 3]),
@@ -47,7 +47,7 @@ CUTS = {
 
 
 @both_shapes
-@pytest.mark.parametrize(("script", "points"), CUTS.values(), ids=CUTS)
+@pytest.mark.parametrize(("script", "points"), POINTS.values(), ids=POINTS)
 def test_cut_points_of(script: str, points: list[int], shape: str) -> None:
     assert cut_points(scripted(shape, script)) == points
 

@@ -93,8 +93,8 @@ def test_other_lines_in_brackets_stay_verbatim() -> None:
 
 
 def test_the_prompt_has_its_sections_in_order_and_its_guard() -> None:
-    places = [SUMMARY_PROMPT.index(f"- {section}: ") for section in SECTIONS]
-    assert places == sorted(places)
+    positions = [SUMMARY_PROMPT.index(f"- {section}: ") for section in SECTIONS]
+    assert positions == sorted(positions)
     assert "<analysis>" in SUMMARY_PROMPT
     assert "only if the transcript contains the same digits" in SUMMARY_PROMPT
     assert "For each request, say whether it is done" in SUMMARY_PROMPT

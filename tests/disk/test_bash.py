@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from readcache import Reason, Session
-from readcache.disk import bash
-from readcache.disk.bash import run_bash
+from readcache.session.disk import bash
+from readcache.session.disk.bash import run_bash
 from tests.helpers.files import in_time_enough, wait_until
 
 COMMANDS = (
@@ -52,7 +52,7 @@ def test_what_was_printed_before_a_timeout_is_kept(tmp_path: Path) -> None:
         lambda timeout: run_bash("echo early; sleep 60", cwd=str(tmp_path), timeout=timeout),
         lambda ran: bool(ran.output),
     )
-    assert (ran.output, ran.exit_code, ran.trouble) == ("early\n", 124, Reason.TIMED_OUT)
+    assert (ran.output, ran.exit_code, ran.skip_reason) == ("early\n", 124, Reason.TIMED_OUT)
 
 
 def test_children_are_killed_with_the_command(tmp_path: Path) -> None:
@@ -72,13 +72,13 @@ def test_a_command_that_closes_its_output_and_goes_on_still_times_out(tmp_path: 
         lambda timeout: run_bash("echo early; exec >&- 2>&-; sleep 60", cwd=str(tmp_path), timeout=timeout),
         lambda ran: bool(ran.output),
     )
-    assert (ran.output, ran.trouble) == ("early\n", Reason.TIMED_OUT)
+    assert (ran.output, ran.skip_reason) == ("early\n", Reason.TIMED_OUT)
 
 
 def test_output_that_never_ends_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bash, "MOST_BYTES", 100_000)
     ran = run_bash("yes", cwd=str(tmp_path), timeout=60)
-    assert ran.trouble is Reason.TIMED_OUT
+    assert ran.skip_reason is Reason.TIMED_OUT
     assert ran.output.startswith("y\n" * 50_000)
 
 
@@ -88,7 +88,7 @@ def test_a_child_that_left_the_group_and_holds_the_output_does_not_hold_us(tmp_p
         lambda timeout: run_bash(command, cwd=str(tmp_path), timeout=timeout), lambda ran: bool(ran.output)
     )
     (tmp_path / "over").touch()
-    assert (ran.output, ran.trouble) == ("early\n", Reason.TIMED_OUT)
+    assert (ran.output, ran.skip_reason) == ("early\n", Reason.TIMED_OUT)
 
 
 def test_side_effects_are_the_commands_own(tmp_path: Path) -> None:

@@ -17,11 +17,11 @@ import pytest
 from pyfakefs.fake_filesystem import FakeFilesystem
 
 from readcache import Outcome, Reason, Reply, Session
-from readcache.disk import watch as watch_module
-from readcache.disk.changes import MOST_NAMED, Change, SeenFiles, notice
-from readcache.model.call import Call
-from readcache.model.claims import FileLines, Reading
-from readcache.shell.read import read_command
+from readcache.core.model.call import Call
+from readcache.core.model.claims import FileLines, Reading
+from readcache.core.shell.read import read_command
+from readcache.session.disk import watch as watch_module
+from readcache.session.disk.changes import MOST_NAMED, Change, SeenFiles, notice
 from tests.disk.edits import EDITED, EDITS, NO_EDITS, Edit
 from tests.helpers.files import TEXT, WATCHDOG
 
@@ -59,8 +59,8 @@ class Agent:
         self.files.wrote(self.session.view, str(self.root / name), call_id, local=True)
 
     def _saw(self, reply: Reply, reading: Reading, *, local: bool) -> None:
-        trouble = reply.reason if reply.reason is Reason.UNREADABLE else None
-        call = Call(reply.call_id, "", "", reply.full_text, reading, trouble=trouble)
+        skip_reason = reply.reason if reply.reason is Reason.UNREADABLE else None
+        call = Call(reply.call_id, "", "", reply.full_text, reading, skip_reason=skip_reason)
         self.files.saw(self.session.view, call, local=local)
 
     @property

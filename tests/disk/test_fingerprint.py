@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyfakefs.fake_filesystem import FakeFilesystem
 
-from readcache.disk import fingerprint
-from readcache.disk.fingerprint import Fingerprint
-from readcache.disk.stable import BLOCK
+from readcache.session.disk import fingerprint
+from readcache.session.disk.fingerprint import Fingerprint
+from readcache.session.disk.stable import BLOCK
 from tests.helpers import colliding
 
 
@@ -90,7 +90,7 @@ def test_files_that_say_they_are_empty_are_read_to_their_end() -> None:
         pytest.skip("there is no /proc")
     taken = fingerprint.take(str(path), most=1)
     assert taken is not None
-    assert (taken.head, taken.is_cut) == (path.read_bytes(), False)
+    assert (taken.head, taken.is_truncated) == (path.read_bytes(), False)
 
 
 def test_of_a_large_file_the_beginning_is_kept_and_all_of_it_counts(path: Path) -> None:
@@ -98,7 +98,7 @@ def test_of_a_large_file_the_beginning_is_kept_and_all_of_it_counts(path: Path) 
     old = fingerprint.take(str(path), most=10)
     assert old is not None
     assert 10 <= len(old.head) <= BLOCK
-    assert old.is_cut
+    assert old.is_truncated
     with open(path, "r+b") as file:
         file.seek(-1, os.SEEK_END)
         file.write(b"b")

@@ -39,7 +39,7 @@ def content(seed: int, ending: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def in_place(path: Path, data: bytes) -> None:
+def overwritten(path: Path, data: bytes) -> None:
     with open(path, "r+b") as file:
         file.write(data)
         file.truncate()
@@ -47,12 +47,12 @@ def in_place(path: Path, data: bytes) -> None:
 
 def times_kept(path: Path, data: bytes) -> None:
     before = path.stat()
-    in_place(path, data)
+    overwritten(path, data)
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
 def times_backward(path: Path, data: bytes) -> None:
-    in_place(path, data)
+    overwritten(path, data)
     os.utime(path, ns=(0, 1_000_000_000))
 
 
@@ -95,7 +95,7 @@ def sed_without_a_match(path: Path, _data: bytes) -> None:
 
 
 ROUTES: list[Callable[[Path, bytes], None]] = [
-    in_place,
+    overwritten,
     times_kept,
     times_backward,
     moved_over,

@@ -189,7 +189,7 @@ def test_a_line_that_was_not_shown_since_it_changed_is_shown(session: Session) -
 # ------------------------------------------------------------ changes
 
 
-def in_place() -> None:
+def overwritten() -> None:
     with open(F, "r+") as file:
         file.write(NEW)
         file.truncate()
@@ -240,14 +240,14 @@ def of_a_directory_moved_away() -> None:
     Path(F).write_text(NEW)
 
 
-def by_a_link_put_in_its_place() -> None:
+def by_a_link_put_instead() -> None:
     Path("/repo/g").write_text(NEW)
     os.unlink(F)
     os.symlink("g", F)
 
 
 CHANGES: list[Callable[[], None]] = [
-    in_place,
+    overwritten,
     replaced,
     renamed_over,
     made_again,
@@ -256,7 +256,7 @@ CHANGES: list[Callable[[], None]] = [
     by_its_other_name,
     through_a_link,
     of_a_directory_moved_away,
-    by_a_link_put_in_its_place,
+    by_a_link_put_instead,
 ]
 changed = pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
 

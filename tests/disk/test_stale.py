@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from readcache import Outcome, Session
-from readcache.disk import fingerprint
+from readcache.session.disk import fingerprint
 from tests.disk.edits import EDITED, EDITS, NO_EDITS, Edit
 from tests.helpers.files import TEXT
 from tests.helpers.oracle import Reader

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from readcache.disk.virtual import is_virtual
+from readcache.process.virtual import is_virtual
 from tests.shims.sandbox import ROOT
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "f").write_text("".join(f"line {n} of a file\n" for n in range(40)))
     (tmp_path / "sub").mkdir()
@@ -37,23 +37,23 @@ VIRTUAL += ["sub/../pr/self/fd/0", "stdin", "out_again/f", "/dev/shm/../fd/0", "
 
 
 @pytest.mark.parametrize("path", [*VIRTUAL, "/dev/null"])
-def test_what_leads_into_proc_or_dev_is_virtual(place: Path, path: str) -> None:
+def test_what_leads_into_proc_or_dev_is_virtual(directory: Path, path: str) -> None:
     assert is_virtual(path)
-    assert is_virtual(os.path.join(place, path))
+    assert is_virtual(os.path.join(directory, path))
 
 
 @pytest.mark.parametrize(
     "path", ["f", "link", "sub/../f", "circle", "gone", "gone/x", "/", ".", "/dev/shm/f", "/processes/f"]
 )
-def test_all_else_is_not(place: Path, path: str) -> None:
+def test_all_else_is_not(directory: Path, path: str) -> None:
     assert not is_virtual(path)
-    assert not is_virtual(os.path.join(place, path))
+    assert not is_virtual(os.path.join(directory, path))
 
 
 @pytest.mark.parametrize("name", ["/proc/self/stat", "pr/self/stat", "stat", "sub/up"])
-def test_readcache_run_leaves_a_read_of_proc_with_the_parent_that_it_has_without(place: Path, name: str) -> None:
+def test_readcache_run_leaves_a_read_of_proc_with_the_parent_that_it_has_without(directory: Path, name: str) -> None:
     env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "READCACHE": "on", "READCACHE_SESSION": "s"}
-    env["READCACHE_STORE"] = str(place / "store.db")
+    env["READCACHE_STORE"] = str(directory / "store.db")
     for words in (["bash", "-c"], [sys.executable, "-m", "readcache", "run", "-c"]):
         done = subprocess.run([*words, f"cat {name}"], env=env, capture_output=True, text=True, check=True)
         assert done.stdout.split()[3] == str(os.getpid())

@@ -16,8 +16,8 @@ import pytest
 import watchdog.observers
 from pyfakefs.fake_filesystem import FakeFilesystem
 
-from readcache.disk import watch as watch_module
-from readcache.disk.watch import Watch
+from readcache.session.disk import watch as watch_module
+from readcache.session.disk.watch import Watch
 from tests.helpers.files import WATCHDOG
 
 
@@ -90,18 +90,18 @@ def test_files_that_are_not_followed_and_files_that_are_read_are_not_heard_of(wa
 
 
 def test_of_a_link_both_the_link_and_the_file_are_followed(tmp_path: Path, watch: Watch, path: Path) -> None:
-    place = tmp_path / "links"
-    place.mkdir()
-    link, file = place / "link", path.with_name("not followed itself")
+    directory = tmp_path / "links"
+    directory.mkdir()
+    link, file = directory / "link", path.with_name("not followed itself")
     file.write_text("text")
     link.symlink_to(file)
     watch.follow(str(link))
-    assert set(watch.directories) == {str(path.parent), str(place)}
+    assert set(watch.directories) == {str(path.parent), str(directory)}
     file.write_text("other")
     assert watch.wait(WATCHDOG)
     quiet(watch)
-    (place / "new").symlink_to(path.with_name("elsewhere"))
-    os.replace(place / "new", link)
+    (directory / "new").symlink_to(path.with_name("elsewhere"))
+    os.replace(directory / "new", link)
     assert watch.wait(WATCHDOG)
 
 
@@ -213,7 +213,7 @@ def test_on_a_mocked_file_system_nothing_is_heard(fs: FakeFilesystem, watch: Wat
 def test_what_watchdog_has_to_say_is_not_printed() -> None:
     """Version 7.1 logs an error when it is stopped while events come in; without a handler, Python prints those."""
     program = (
-        "import logging, os, readcache.disk.watch as w; watch = w.Watch(); watch.follow(os.path.abspath('f'));"
+        "import logging, os, readcache.session.disk.watch as w; watch = w.Watch(); watch.follow(os.path.abspath('f'));"
         "logging.getLogger('watchdog.observers.inotify').error('called when inactive'); watch.close()"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -221,6 +221,6 @@ def test_what_watchdog_has_to_say_is_not_printed() -> None:
 
 
 def test_watchdog_is_loaded_with_the_first_file() -> None:
-    program = "import sys, readcache.disk.changes as c; c.SeenFiles().close(); print('watchdog' in sys.modules)"
+    program = "import sys, readcache.session.disk.changes as c; c.SeenFiles().close(); print('watchdog' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

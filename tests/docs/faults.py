@@ -162,7 +162,7 @@ def worlds() -> str:
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as place:
-        run(Path(place) / "report.xml")
-        figures = counted(Path(place) / "report.xml")
+    with tempfile.TemporaryDirectory() as directory:
+        run(Path(directory) / "report.xml")
+        figures = counted(Path(directory) / "report.xml")
     MEASURED.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")

@@ -23,11 +23,11 @@ TALKS = (
 def gain_block() -> str:
     """The commands and what they print, as a fenced block."""
     store = open_store(None)
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory() as directory:
         for name, text in FILES.items():
-            Path(place, name).write_text(text)
+            Path(directory, name).write_text(text)
         for number, talk in enumerate(TALKS):
-            _hold(place, store, f"talk-{number}", *talk)
+            _record(directory, store, f"talk-{number}", *talk)
     gain = gain_of(store)
     gain.by = {name: gain.by[name] for name in ("day", "host", "tool", "reason")}
     lines = [
@@ -40,9 +40,9 @@ def gain_block() -> str:
     return "```text\n" + "\n".join(lines) + "\n```\n"
 
 
-def _hold(place: str, store: Store, name: str, host: str, days: int, commands: tuple[str, ...]) -> None:
+def _record(directory: str, store: Store, name: str, host: str, days: int, commands: tuple[str, ...]) -> None:
     clock = Clock(NOON - days * DAY)
-    session = Session(place, session_id=name, store=store, clock=clock, host=host)
+    session = Session(directory, session_id=name, store=store, clock=clock, host=host)
     for number, command in enumerate(commands):
         session.run(command, call_id=f"{name}-{number}")
         clock.now += 20

@@ -21,7 +21,7 @@ from tests.docs.sandbox import demo_block, replay, sandbox
 from tests.docs.tables import TOP
 
 PAGES = sorted(
-    str(path.relative_to(TOP)) for place in ("docs/*.md", "readcache/**/README.md") for path in TOP.glob(place)
+    str(path.relative_to(TOP)) for pattern in ("docs/*.md", "readcache/**/README.md") for path in TOP.glob(pattern)
 )
 DOCUMENTS = (
     *("README.md", *PAGES, "docs/hosts/README.md"),

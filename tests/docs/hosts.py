@@ -35,11 +35,11 @@ def versions() -> str:
 def tried(name: str) -> str:
     """What came of the main conversation with each version of a host that was tried, and on a busy machine: see
     tests/hosts/run.py --versions and --load."""
-    place = TOP / "tests/hosts" / name
-    held = json.loads((place / "versions.json").read_text(encoding="utf-8"))
+    directory = TOP / "tests/hosts" / name
+    tested = json.loads((directory / "versions.json").read_text(encoding="utf-8"))
     head = ("version", "way", "`init` said", "results recorded", "markers sent", "`doctor` said")
-    made = table(head, (_tried_row(name, one) for one in held))
-    loads = place / "load.json"
+    made = table(head, (_tried_row(name, one) for one in tested))
+    loads = directory / "load.json"
     busy = json.loads(loads.read_text(encoding="utf-8")) if loads.exists() else []
     ways = (f"{one['load']} of the {one['rest']}{' (' + one['way'] + ')' if one['way'] else ''}" for one in busy)
     said = f"Markers beside two busy loops for each core, of those at rest: {', '.join(ways)}."
@@ -51,11 +51,11 @@ def tried_hosts() -> list[str]:
     return sorted(path.parent.name for path in TOP.glob("tests/hosts/*/versions.json"))
 
 
-def _tried_row(name: str, held: dict[str, Any]) -> tuple[str, ...]:
-    said = re.sub(r" \(.*\)$", "", held["said"].removeprefix(f"{name}: "))
-    doctor = re.sub(r"/\S*/home/", "~/", held["doctor"])
-    recorded, markers = f"{held['recorded']} of {held['results']}", str(held["markers"])
-    return held["version"], held["way"] or "–", said, recorded, markers, doctor
+def _tried_row(name: str, tested: dict[str, Any]) -> tuple[str, ...]:
+    said = re.sub(r" \(.*\)$", "", tested["said"].removeprefix(f"{name}: "))
+    doctor = re.sub(r"/\S*/home/", "~/", tested["doctor"])
+    recorded, markers = f"{tested['recorded']} of {tested['results']}", str(tested["markers"])
+    return tested["version"], tested["way"] or "–", said, recorded, markers, doctor
 
 
 def _listed(packages: list[str]) -> str:

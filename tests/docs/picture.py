@@ -8,7 +8,7 @@ from pathlib import Path
 
 from readcache import Omitted, Session
 from readcache.cli.demo import COMMANDS, SESSION_ID, write_sample
-from readcache.model.text import split_lines
+from readcache.core.model.text import split_lines
 from tests.docs.tables import TOP
 
 PICTURE = TOP / "docs/marker.svg"
@@ -25,8 +25,8 @@ STYLE = """\
 
 def picture() -> str:
     """The SVG."""
-    with tempfile.TemporaryDirectory() as place, Session(place, session_id=SESSION_ID) as session:
-        write_sample(Path(place))
+    with tempfile.TemporaryDirectory() as directory, Session(directory, session_id=SESSION_ID) as session:
+        write_sample(Path(directory))
         first, second = (session.run(command) for command in COMMANDS[:2])
     (omitted,) = second.segments
     assert isinstance(omitted, Omitted)

@@ -167,5 +167,5 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
     return *_of_rival(row), *(_percent(row[column], 1) for column in ("never shown", "in front", "apart", "untold"))
 
 
-def _percent(share: float, places: int) -> str:
-    return f"{100 * share:.{places}f} %" if share else "0"
+def _percent(share: float, decimals: int) -> str:
+    return f"{100 * share:.{decimals}f} %" if share else "0"

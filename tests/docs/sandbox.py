@@ -11,7 +11,7 @@ from pathlib import Path
 
 from readcache.cli.demo import SESSION_ID, shorten, write_sample
 from readcache.cli.main import main
-from readcache.model.text import split_lines
+from readcache.core.model.text import split_lines
 from tests.docs.tables import TOP
 from tests.helpers.files import WATCHDOG
 
@@ -47,28 +47,28 @@ def sandbox() -> str:
         text = (TOP / PAGE).read_text(encoding="utf-8")
         return text.partition("<!-- generated: sandbox -->\n")[2].partition("<!-- end -->")[0]
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as directory:
-        place = Path(directory).resolve()
-        write_sample(place)
-        steps = "".join(f"$ {command}\n{_shown(printed)}\n" for command, printed in _run(place))
-    return "```text\n" + steps.replace(str(place), "/sandbox").rstrip() + "\n```\n"
+        top = Path(directory).resolve()
+        write_sample(top)
+        steps = "".join(f"$ {command}\n{_shown(printed)}\n" for command, printed in _run(top))
+    return "```text\n" + steps.replace(str(top), "/sandbox").rstrip() + "\n```\n"
 
 
-def _run(place: Path) -> list[tuple[str, str]]:
+def _run(top: Path) -> list[tuple[str, str]]:
     """Each command with what it printed. Each is a bash of its own, whose stdout is a pipe."""
-    env = {"PATH": f"{place}/bin:/usr/local/bin:/usr/bin:/bin", "PYTHONPATH": str(TOP), "HOME": str(place)}
-    env |= {"READCACHE_SESSION": SESSION_ID, "READCACHE_STORE": f"{place}/readcache.db"}
-    (place / "bin").mkdir()
-    (place / "bin/readcache").write_text(f'#!/bin/sh\nexec {sys.executable} -m readcache "$@"\n')
-    (place / "bin/readcache").chmod(0o755)
-    printed = _bash(f"{SETTING_UP[0]}; {SETTING_UP[1]}; env -0 >environment", place, env)
-    env = dict(entry.split("=", 1) for entry in (place / "environment").read_text().split("\0") if entry)
-    answers = [(f'bash -c "{command}"', _bash(command, place, env)) for command in COMMANDS]
+    env = {"PATH": f"{top}/bin:/usr/local/bin:/usr/bin:/bin", "PYTHONPATH": str(TOP), "HOME": str(top)}
+    env |= {"READCACHE_SESSION": SESSION_ID, "READCACHE_STORE": f"{top}/readcache.db"}
+    (top / "bin").mkdir()
+    (top / "bin/readcache").write_text(f'#!/bin/sh\nexec {sys.executable} -m readcache "$@"\n')
+    (top / "bin/readcache").chmod(0o755)
+    printed = _bash(f"{SETTING_UP[0]}; {SETTING_UP[1]}; env -0 >environment", top, env)
+    env = dict(entry.split("=", 1) for entry in (top / "environment").read_text().split("\0") if entry)
+    answers = [(f'bash -c "{command}"', _bash(command, top, env)) for command in COMMANDS]
     return [*zip(SETTING_UP, (printed, ""), strict=True), *answers]
 
 
-def _bash(command: str, place: Path, env: dict[str, str]) -> str:
+def _bash(command: str, top: Path, env: dict[str, str]) -> str:
     words = ["bash", "-c", command]
-    done = subprocess.run(words, cwd=place, env=env, capture_output=True, text=True, check=True, timeout=WATCHDOG)
+    done = subprocess.run(words, cwd=top, env=env, capture_output=True, text=True, check=True, timeout=WATCHDOG)
     return done.stdout + done.stderr
 
 

@@ -22,7 +22,7 @@ from types import FunctionType
 from readcache import Reason
 from readcache.cli.main import main
 from readcache.cli.options import VARIABLES
-from readcache.model.policy import SUBMIT_COMMANDS
+from readcache.core.model.policy import SUBMIT_COMMANDS
 
 TOP = Path(__file__).resolve().parents[2]
 

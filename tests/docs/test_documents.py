@@ -172,7 +172,7 @@ _INTERNAL = {f"READCACHE_{name}" for name in ("ALONE", "BASH_ENV", "DEPTH", "END
 
 
 def test_every_variable_that_the_code_reads_is_in_the_reference() -> None:
-    files = [path for place in ("readcache", "shims") for path in (TOP / place).rglob("*") if path.is_file()]
+    files = [path for directory in ("readcache", "shims") for path in (TOP / directory).rglob("*") if path.is_file()]
     texts = [path.read_text(encoding="utf-8", errors="ignore") for path in files if path.suffix != ".pyc"]
     read = {name for text in texts for name in re.findall(r"\bREADCACHE_[A-Z]+(?:_[A-Z]+)*\b", text)}
     named = {

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from readcache import Omitted, Reply
-from readcache.messages.messages import Kind, normalise
+from readcache.core.messages.messages import Kind, normalise
 
 Raw = dict[str, Any]
 Messages = list[Mapping[str, Any]]

@@ -237,17 +237,17 @@ class ClaudeTalk:
 
     def _bash(self, call: Bash) -> tuple[Any, str | None]:
         command = ["bash", "-c", f"{call.command}\nstatus=$?; pwd >&9; exit $status"]
-        place = self.home / "cwd"
+        cwd_file = self.home / "cwd"
         try:
-            with place.open("wb") as end:
-                script = f"exec 9>{place}; {command[2]}"
+            with cwd_file.open("wb") as end:
+                script = f"exec 9>{cwd_file}; {command[2]}"
                 ran = subprocess.run(
                     ["bash", "-c", script], cwd=self.cwd, stdout=-1, stderr=-2, timeout=call.timeout, check=False
                 )
                 end.close()
         except subprocess.TimeoutExpired as late:
             return {"stdout": (late.stdout or b"").decode(), "stderr": "", "interrupted": True, "isImage": False}, None
-        self.cwd = Path(place.read_text().strip() or self.cwd)
+        self.cwd = Path(cwd_file.read_text().strip() or self.cwd)
         text = re.sub(r"\A(\s*\n)+", "", ran.stdout.decode(errors="replace")).rstrip()
         if ran.returncode:
             return None, f"Exit code {ran.returncode}\n{text}"

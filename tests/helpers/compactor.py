@@ -54,8 +54,8 @@ def assert_true_markers(session: Session, messages: Messages) -> None:
     lines = everything.split("\n")
     for delivery in session.view.deliveries:
         assert set(delivery.event.text.split("\n")) <= {*lines, ""}, delivery.event.call_id
-        for pointer in delivery.event.pointers:
-            assert all(session.view.is_visible(source) for source in pointer.sources)
+        for logged in delivery.event.markers:
+            assert all(session.view.is_visible(source) for source in logged.sources)
     known = "\n".join(delivery.event.text for delivery in session.view.deliveries)
     for marker in session.markers_in(everything):
         assert marker in known or marker.startswith(("[GONE ", "[PRUNED "))

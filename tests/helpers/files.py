@@ -43,9 +43,9 @@ def wait_for(path: Path) -> None:
     wait_until(path.exists, str(path))
 
 
-def wait_until(holds: Callable[[], object], what: str = "it") -> None:
+def wait_until(is_true: Callable[[], object], what: str = "it") -> None:
     """Until it is so."""
     deadline = time.monotonic() + WATCHDOG
-    while not holds():
+    while not is_true():
         assert time.monotonic() < deadline, f"{what} never came"
         time.sleep(0.01)

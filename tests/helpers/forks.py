@@ -157,7 +157,7 @@ def _become(request: Mapping[str, Any], given: Sequence[int]) -> NoReturn:
     status = 1
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        _place([0, 1, 2, *request["passed"]], given)
+        _renumber([0, 1, 2, *request["passed"]], given)
         if request["leads"]:
             os.setsid()
         os.chdir(request["cwd"])
@@ -171,7 +171,7 @@ def _become(request: Mapping[str, Any], given: Sequence[int]) -> NoReturn:
         os._exit(_end(status))
 
 
-def _place(numbers: Sequence[int], given: Sequence[int]) -> None:
+def _renumber(numbers: Sequence[int], given: Sequence[int]) -> None:
     """Gives the descriptors these numbers, and closes all others."""
     moved = [fcntl.fcntl(fd, fcntl.F_DUPFD, _MORE_THAN_ARE_OPEN) for fd in given]
     os.closerange(0, _MORE_THAN_ARE_OPEN)

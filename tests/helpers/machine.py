@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, precondition, rule
 
 from readcache import Budget, Head, HeadTail, Insist, Policy, Session, UsageError
+from readcache.core.model.view import View
 from readcache.log.store.memory import MemoryStore
-from readcache.model.view import View
 from tests.helpers.chats import SHAPES_WITH_IDS, message_list, server_compaction
-from tests.helpers.oracle import CUT_BY_HARNESS, Reader
+from tests.helpers.oracle import TRUNCATED_BY_HARNESS, Reader
 
 ROOT = "/w"
 FILES = ("a.py", "b.py", "c.txt")
@@ -210,7 +210,7 @@ class Sessions(RuleBasedStateMachine):
         shown = None
         if how == "settle":
             third = len(reply.text) // 3
-            shown = reply.text[:third] + CUT_BY_HARNESS + reply.text[len(reply.text) - third :]
+            shown = reply.text[:third] + TRUNCATED_BY_HARNESS + reply.text[len(reply.text) - third :]
         elif how == "numbered":  # by the host, which knows of no marker
             shown = number(lines_of(reply.text), request.start - (len(output) % 3 == 0), "{:5}→")  # some begin with 0
         reader.take(request.command, reply, output, request.numbered, paths=request.paths, shown=shown)
@@ -404,20 +404,20 @@ def wrongly_numbered(view: View, call_id: str) -> list[str]:
     return [
         line
         for delivery in view.of_call(call_id)
-        for piece in delivery.event.pieces
-        if piece.sep == "→" and piece.first
-        for n, line in enumerate(delivery.event.text.split("\n")[piece.at : piece.at + piece.count], piece.first)
-        if line.strip().partition("→")[0] != str(n + piece.shift)
+        for mapped in delivery.event.source_map
+        if mapped.sep == "→" and mapped.first
+        for n, line in enumerate(delivery.event.text.split("\n")[mapped.at : mapped.at + mapped.count], mapped.first)
+        if line.strip().partition("→")[0] != str(n + mapped.shift)
     ]
 
 
 def known(view: View) -> Any:
     """All that a view answers with, as plain data."""
-    references = {
-        key: [(r.delivery.event, r.piece, view.key(key).is_stale(r.delivery)) for r in view.key(key).references()]
+    visible_spans = {
+        key: [(r.delivery.event, r.mapped, view.key(key).is_stale(r.delivery)) for r in view.key(key).visible_spans()]
         for key in view.known_keys()
     }
-    return [d.event for d in view.deliveries], references, view.calls.counts, view.calls.number, view.calls.tokens
+    return [d.event for d in view.deliveries], visible_spans, view.calls.counts, view.calls.number, view.calls.tokens
 
 
 def machine_with(policy: str) -> type[Sessions]:

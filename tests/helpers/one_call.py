@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from readcache import Reply, Session
+from readcache.core.model.call import Call
 from readcache.log.reader import Reader
-from readcache.model.call import Call
 
 
 def answer(

@@ -11,14 +11,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from readcache import Omitted, Policy, Reply, Session, Shown
-from readcache.restore.plan import Compaction, RestorePlan
+from readcache.core.restore.plan import Compaction, RestorePlan
 from tests.helpers.chats import WORDS_IN_FRONT
 
 _NUMBERED = re.compile(r"[ \t]*(\d+)(\t|→|: |\| |\. |:|\||-)")
 _LINES = re.compile(r" lines? (\d+(?:-\d+)?(?:, \d+(?:-\d+)?)*)(?= |,|$)")
 _THERE = re.compile(r" as (?:\S+ )?lines? (\d+(?:-\d+)?(?:, \d+(?:-\d+)?)*)")
 _WHERE = re.compile(r", (?:\d[\d, -]* )?(?:shown|in) ")
-CUT_BY_HARNESS = "\n[cut by the harness]\n"
+TRUNCATED_BY_HARNESS = "\n[cut by the harness]\n"
 
 
 @dataclass
@@ -26,7 +26,7 @@ class Mark:
     """A marker line that the reader sees, what it stands for, and where that stands."""
 
     line: str
-    stands_for: list[str]
+    omitted_lines: list[str]
     numbered: bool
     sources: tuple[str, ...]
 
@@ -42,7 +42,7 @@ class Mark:
         return any(int(a) <= number <= int(b or a) for a, _, b in spans)
 
 
-def _stands_amid(mark: Mark, before: str, after: str) -> bool:
+def _is_between(mark: Mark, before: str, after: str) -> bool:
     """True if the mark alone was rewritten in a line, and the harness's words around it were left."""
     in_front, found, behind = before.partition(mark.line)
     return found != "" and after.startswith(f"{in_front}[") and after.endswith(f"]{behind}")
@@ -56,7 +56,7 @@ def _without_given_back(old: list[str], new: list[str], marks: Sequence[Mark]) -
     at = 0
     for line in old:
         mark = next((mark for mark in marks if mark.line in line), None)
-        lines = list(mark.stands_for) if mark is not None else []
+        lines = list(mark.omitted_lines) if mark is not None else []
         if mark is not None and line != mark.line:
             in_front, _, behind = line.partition(mark.line)
             lines[0], lines[-1] = in_front + lines[0], lines[-1] + behind
@@ -82,7 +82,7 @@ class Reader:
     marker_lines: set[str] = field(default_factory=set)
     outdated: dict[str, set[str]] = field(default_factory=dict)  # path -> ids from before a write that was reported
     paths: dict[str, tuple[str, ...]] = field(default_factory=dict)  # call id -> the files whose lines it shows
-    cut: set[str] = field(default_factory=set)  # ids of calls whose text changed after the fact
+    changed: set[str] = field(default_factory=set)  # ids of calls whose text changed after the fact
     results: set[str] = field(default_factory=set)  # ids of calls that had a result
     reused: set[str] = field(default_factory=set)  # ids that more than one call had: the session trusts none of them
     anonymous: bool = False  # a list without ids was synced: of equal texts nobody can tell which is whose
@@ -100,7 +100,7 @@ class Reader:
             set(self.marker_lines),
             {k: set(v) for k, v in self.outdated.items()},
             dict(self.paths),
-            set(self.cut),
+            set(self.changed),
             set(self.results),
             set(self.reused),
             self.anonymous,
@@ -123,9 +123,9 @@ class Reader:
         """The harness shows the reply, clipped as the policy says or as `shown` says."""
         text = reply.text
         if shown is None and self.policy.clip is not None:
-            shown = CUT_BY_HARNESS.join(self.policy.clip.kept(text))
+            shown = TRUNCATED_BY_HARNESS.join(self.policy.clip.kept(text))
         if reply.call_id in self.results:
-            self.cut.add(reply.call_id)
+            self.changed.add(reply.call_id)
             self.reused.add(reply.call_id)
         self.forget([reply.call_id])
         self.results.add(reply.call_id)
@@ -137,7 +137,7 @@ class Reader:
 
     def settle(self, call_id: str, shown: str) -> None:
         """The harness shows something else after all."""
-        self.cut.add(call_id)
+        self.changed.add(call_id)
         self.texts[call_id] = shown
 
     def wrote_itself(self, call_id: str, text: str, path: str) -> None:
@@ -157,7 +157,7 @@ class Reader:
         ids = list(self.texts)
         self.forget(ids[ids.index(call_id) + 1 :] if call_id in ids else ids)
         if call_id in self.reused:  # the session cannot tell where the host went back to, and takes nothing for seen
-            self.cut.update(self.texts)
+            self.changed.update(self.texts)
 
     def path_written(self, path: str, *, by: str = "") -> None:
         self.outdated[path] = {call for call in self.texts if path in self.paths.get(call, ())} - {by}
@@ -177,7 +177,7 @@ class Reader:
         self.forget(set(self.texts) - set(left))
         for call_id, (command, text) in left.items():
             if (command, text) != (self.commands[call_id], self.texts[call_id]):
-                self.cut.add(call_id)
+                self.changed.add(call_id)
             self.commands[call_id], self.texts[call_id] = command, text
         self._take_rewrites(rewrites, None, Compaction())
 
@@ -188,7 +188,7 @@ class Reader:
                 self._rewrite(call_id, text, plan, done)
         for call_id in self.texts:
             for mark in self._visible_marks(call_id):
-                wrong = self.not_standing(mark, whatever_the_horizon=True)
+                wrong = self.find_fault(mark, whatever_the_horizon=True)
                 assert wrong is None, f"the marker in {call_id} dangles: {wrong}"
 
     def _rewrite(self, call_id: str, text: str, plan: RestorePlan | None, done: Compaction) -> None:
@@ -211,15 +211,15 @@ class Reader:
         for before, after in zip(old, new, strict=True):
             mark = marks.get(before)
             if mark is None:  # how the session thinks of the harness's own words does not matter
-                pieces_of = [mark for mark in known if before and mark.line.startswith(before)]
-                pieces_of += [mark for mark in known if _stands_amid(mark, before, after)]
-                kept = before in (after, CUT_BY_HARNESS.strip())
-                assert kept or pieces_of, f"a line that is no marker was rewritten: {before!r}"
+                parts_of = [mark for mark in known if before and mark.line.startswith(before)]
+                parts_of += [mark for mark in known if _is_between(mark, before, after)]
+                kept = before in (after, TRUNCATED_BY_HARNESS.strip())
+                assert kept or parts_of, f"a line that is no marker was rewritten: {before!r}"
                 if not kept:
-                    self._retire(pieces_of[0], call_id, after, plan, done)
+                    self._retire(parts_of[0], call_id, after, plan, done)
             elif before == after and set(mark.sources) <= set(self.texts):
                 self.marks[call_id].append(mark)
-            elif set(mark.sources) <= set(self.texts) - self.cut and not self.anonymous:
+            elif set(mark.sources) <= set(self.texts) - self.changed and not self.anonymous:
                 raise AssertionError("a marker that was in order was rewritten")
             else:
                 self._retire(mark, call_id, after, plan, done)
@@ -231,8 +231,8 @@ class Reader:
             assert after != mark.line, "a marker whose source is gone was left as it was"
             return
         assert done.restored_id is not None
-        moved = Mark(after, mark.stands_for, mark.numbered, (done.restored_id,))
-        wrong = self.not_standing(moved)
+        moved = Mark(after, mark.omitted_lines, mark.numbered, (done.restored_id,))
+        wrong = self.find_fault(moved)
         assert wrong is None, f"the rewritten marker in {call_id}: {wrong}"
         self.marks[call_id].append(moved)
 
@@ -250,7 +250,7 @@ class Reader:
         """Every byte of `output` is shown, or stands at a place that the reply names and the reader still has."""
         assert reply.full_text == output
         for mark in marks_of(reply, output, numbered):
-            wrong = self.not_standing(mark)
+            wrong = self.find_fault(mark)
             assert wrong is None, wrong
             if not self.policy.delta and len(paths) == 1:
                 old = self.outdated.get(paths[0], set()).intersection(mark.sources)
@@ -262,10 +262,10 @@ class Reader:
         """Every line that `reply` left out is shown by the answer to the same request right after it."""
         self.check(again, output, numbered, paths=paths)
         assert again.text == output or any(isinstance(segment, Shown) for segment in reply.segments)
-        both = places_left_out(reply) & places_left_out(again)
+        both = lines_left_out_of(reply) & lines_left_out_of(again)
         assert not both, f"lines {sorted(both)} were left out again"
 
-    def not_standing(self, mark: Mark, *, whatever_the_horizon: bool = False) -> str | None:
+    def find_fault(self, mark: Mark, *, whatever_the_horizon: bool = False) -> str | None:
         """Why the mark is wrong; None when all of its lines stand at its sources."""
         if not mark.sources:
             return "an omission without a source"
@@ -278,10 +278,10 @@ class Reader:
                 return f"{source} is beyond the horizon"
         sources = [self._lines(source) for source in (self.texts if self.anonymous else mark.sources)]
         at = 0
-        while at < len(mark.stands_for):
+        while at < len(mark.omitted_lines):
             run = max((self._run(mark, at, lines) for lines in sources), default=0)
             if not run:
-                return f"{mark.stands_for[at]!r} does not stand at {mark.sources}"
+                return f"{mark.omitted_lines[at]!r} does not stand at {mark.sources}"
             at += run
         return None
 
@@ -294,9 +294,9 @@ class Reader:
         best = 0
         for low in range(len(theirs)):
             k = 0
-            while at + k < len(mark.stands_for) and low + k < len(theirs):
+            while at + k < len(mark.omitted_lines) and low + k < len(theirs):
                 line = theirs[low + k]
-                if line is None or not self._equal(mark.stands_for[at + k], line, mark):
+                if line is None or not self._equal(mark.omitted_lines[at + k], line, mark):
                     break
                 k += 1
             best = max(best, k)
@@ -323,7 +323,7 @@ def _split(line: str) -> list[tuple[int, str]]:
     return out
 
 
-def places_left_out(reply: Reply) -> set[int]:
+def lines_left_out_of(reply: Reply) -> set[int]:
     """The indexes of the output lines that a reply does not show."""
     out: set[int] = set()
     at = 0

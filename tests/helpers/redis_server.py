@@ -41,8 +41,8 @@ class Server:
         if PROGRAM is None:
             pytest.skip("needs redis-server or valkey-server on PATH")
         # a short path: that of a socket has at most 107 bytes
-        self.place = Path(tempfile.mkdtemp(prefix="rc-"))
-        self.url = f"unix://{self.place}/socket?db=0"
+        self.directory = Path(tempfile.mkdtemp(prefix="rc-"))
+        self.url = f"unix://{self.directory}/socket?db=0"
         self.port = free_port() if port else 0
         self._options = options
         self.process: subprocess.Popen[bytes] | None = None
@@ -59,9 +59,9 @@ class Server:
             "--bind",
             "127.0.0.1",
             "--unixsocket",
-            str(self.place / "socket"),
+            str(self.directory / "socket"),
             "--dir",
-            str(self.place),
+            str(self.directory),
         ]
         keep = ["--appendonly", "yes", "--appendfsync", "always", "--save", ""]
         self.process = subprocess.Popen(
@@ -97,4 +97,4 @@ class Server:
     def close(self) -> None:
         """Ends it, and takes its files away."""
         self.kill()
-        shutil.rmtree(self.place, ignore_errors=True)
+        shutil.rmtree(self.directory, ignore_errors=True)

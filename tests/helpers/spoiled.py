@@ -11,23 +11,23 @@ ODD: tuple[object, ...] = (
     "", "\0", "\ud800", "2026-13-99T99:99Z", [], [None], [[]], {}, {"": None}, [1, "a", {}],
 )  # fmt: skip
 
-Place = tuple[Any, ...]
+Path = tuple[Any, ...]
 
 
-def places(value: object, at: Place = ()) -> list[Place]:
+def paths(value: object, at: Path = ()) -> list[Path]:
     """Every place inside a value."""
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [*([at] if at else []), *(place for key, each in inner for place in places(each, (*at, key)))]
+    return [*([at] if at else []), *(path for key, each in inner for path in paths(each, (*at, key)))]
 
 
-def put(value: Any, place: Place, new: object) -> None:
-    for key in place[:-1]:
+def put(value: Any, path: Path, new: object) -> None:
+    for key in path[:-1]:
         value = value[key]
-    value[place[-1]] = new
+    value[path[-1]] = new
 
 
-def get(value: Any, place: Place) -> Any:
-    for key in place:
+def get(value: Any, path: Path) -> Any:
+    for key in path:
         value = value[key]
     return value
 
@@ -36,6 +36,6 @@ def spoil(seed: int, value: Any) -> None:
     """Some values become odd ones, or those of another place."""
     rng = random.Random(seed)
     for _ in range(rng.randint(1, 5)):
-        known = places(value)
+        known = paths(value)
         there, other = rng.choice(known), rng.choice(known)
         put(value, there, copy.deepcopy(rng.choice([*ODD, get(value, other), get(value, other)])))

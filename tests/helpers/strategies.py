@@ -10,8 +10,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from readcache.model.events import Compacted, Delivered, Event, Forgot, Moment, Piece, Rewound, Wrote
-from readcache.sync.settle import amend
+from readcache.core.model.events import Compacted, Delivered, Event, Forgot, MappedSpan, Moment, Rewound, Wrote
+from readcache.core.sync.settle import amend
 
 AWKWARD_TEXTS = ("", "\n", "\0", "a\0b\n", "a\r\nb\r\n", "\r", "\ud83d\ude00", "\udcff", "😀\n", "\u2028é\x85", "a\nb")
 
@@ -84,13 +84,13 @@ def histories(draw: st.DrawFn) -> list[Event]:
 
 @st.composite
 def _deliveries(draw: st.DrawFn, name: str, call: int) -> Delivered:
-    pieces: list[Piece] = []
+    source_map: list[MappedSpan] = []
     at = 0
     for key in draw(st.lists(st.sampled_from(KEYS), max_size=2)):
         count, first = draw(st.integers(1, 6)), draw(st.integers(0, 8))
-        pieces.append(Piece((key,), at, count, first, eof=bool(first) and draw(st.booleans())))
+        source_map.append(MappedSpan((key,), at, count, first, eof=bool(first) and draw(st.booleans())))
         at += count
     text = "".join(f"{draw(st.sampled_from(('one', 'two')))} line {n}\n" for n in range(at))
     changed = draw(st.sampled_from(((), (), (), ("/w/a",))))
     when = Moment(call, call * 9)
-    return Delivered(name, text, f"cat {name}", pieces=tuple(pieces), changed=changed, when=when)
+    return Delivered(name, text, f"cat {name}", source_map=tuple(source_map), changed=changed, when=when)

@@ -117,8 +117,8 @@ def end_server(root: Path) -> None:
 
 def program() -> str:
     """The real one."""
-    place = Path(os.environ["READCACHE_TEST_NPM"]) / "node_modules/@anthropic-ai/claude-agent-sdk-linux-x64/claude"
-    return str(place) if place.exists() else shutil.which("claude") or ""
+    packaged = Path(os.environ["READCACHE_TEST_NPM"]) / "node_modules/@anthropic-ai/claude-agent-sdk-linux-x64/claude"
+    return str(packaged) if packaged.exists() else shutil.which("claude") or ""
 
 
 def environment(root: Path) -> dict[str, str]:

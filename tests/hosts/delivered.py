@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from readcache.model.events import Delivered, Record
-from readcache.model.reply import Outcome, Reason
-from readcache.model.withheld import as_counted, shown_chars
+from readcache.core.model.events import Delivered, Record
+from readcache.core.model.reply import Outcome, Reason
+from readcache.core.model.withheld import as_counted, shown_chars
 
 
 class Figures(NamedTuple):
@@ -41,7 +41,7 @@ def broken_law(
             if account.reason is Reason.UNCONFIRMED and event.call_id in received and event.call_id not in last:
                 faults.append(f"{event.call_id} is unconfirmed, and the host told more after it")
             continue
-        missing = [pointer.wording for pointer in event.pointers if pointer.wording not in text]
+        missing = [marker.wording for marker in event.markers if marker.wording not in text]
         if missing:
             faults.append(f"{event.call_id} is counted with a marker that no model received: {missing[0]}")
         saved = account.output_chars - shown_chars(event)
@@ -52,9 +52,9 @@ def broken_law(
 
 def figures(records: Iterable[Record], agent: str = "main") -> Figures:
     """Return what the log counts."""
-    cut = [e for e in answers(records, agent) if e.account is not None and e.account.outcome is not Outcome.FULL]
-    chars = sum(event.account.output_chars - shown_chars(event) for event in cut if event.account is not None)
-    return Figures(sum(len(event.pointers) for event in cut), chars)
+    shortened = [e for e in answers(records, agent) if e.account is not None and e.account.outcome is not Outcome.FULL]
+    chars = sum(event.account.output_chars - shown_chars(event) for event in shortened if event.account is not None)
+    return Figures(sum(len(event.markers) for event in shortened), chars)
 
 
 def answers(records: Iterable[Record], agent: str) -> list[Delivered]:

@@ -1,8 +1,8 @@
 """The main conversation: 20 calls of one agent, of which ten can be shortened. What came of it, with shipped settings.
 
-    python -m tests.hosts.main_conversation NAME [WAY]   # prints one line of JSON: a `Held`
+    python -m tests.hosts.main_conversation NAME [WAY]   # prints one line of JSON: a `HostReport`
 
-`tests/hosts/NAME/main.py` says how a host holds it: `hold(root, steps, way)` gives a `Held`, and
+`tests/hosts/NAME/main.py` says how a host holds it: `run_steps(root, steps, way)` gives a `HostReport`, and
 `WAYS` the ways into the host, each a word; without it there is one way, "". `tests/hosts/run.py --versions` and
 `--load` use it.
 """
@@ -53,7 +53,7 @@ RunReadcache = Callable[..., tuple[int, str]]  # gets the words of a command; gi
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HostReport:
     """What came of one conversation."""
 
     version: str  # of the host
@@ -99,7 +99,9 @@ def version_of(program: str) -> str:
     return subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout.split()[-1]
 
 
-def held(version: str, way: str, said: str, seen: Sequence[Seen], readcache: RunReadcache, host: str) -> Held:
+def host_report(
+    version: str, way: str, said: str, seen: Sequence[Seen], readcache: RunReadcache, host: str
+) -> HostReport:
     """What came of it. `readcache` runs our command line in the environment of that host; `host`: its name there."""
     results = [text for one in seen for text in one.results]
     _, printed = readcache("gain", "--json")
@@ -110,7 +112,7 @@ def held(version: str, way: str, said: str, seen: Sequence[Seen], readcache: Run
     sent = sum(bool(markers(text)) for text in results)
     words = " ".join(line.replace(host, "", 1).split())
     last = next((line for line in said.splitlines() if line.startswith(f"{host}: ")), said.strip())
-    return Held(version, way, last, len(results), found["counters"]["calls"], sent, found["results_cut"], words)
+    return HostReport(version, way, last, len(results), found["counters"]["calls"], sent, found["results_cut"], words)
 
 
 def module(name: str) -> Any:
@@ -127,10 +129,10 @@ def module(name: str) -> Any:
 def main(words: Sequence[str]) -> None:
     """Hold it, and print what came of it."""
     host = module(words[0])
-    with tempfile.TemporaryDirectory(prefix="rc-main-", ignore_cleanup_errors=True) as place:
-        root = Path(place) / "p"
+    with tempfile.TemporaryDirectory(prefix="rc-main-", ignore_cleanup_errors=True) as directory:
+        root = Path(directory) / "p"
         make_main_project(root)
-        print(json.dumps(asdict(host.hold(root, main_steps(host.CAN), words[1] if words[1:] else ""))))
+        print(json.dumps(asdict(host.run_steps(root, main_steps(host.CAN), words[1] if words[1:] else ""))))
 
 
 if __name__ == "__main__":

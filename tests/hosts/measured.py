@@ -27,18 +27,18 @@ class Run(NamedTuple):
 
 
 def compare(
-    name: str, versions: Mapping[str, str], hold: Callable[[Path, bool], Run], root: Path, *, most: float = 0.8
+    name: str, versions: Mapping[str, str], run_steps: Callable[[Path, bool], Run], root: Path, *, most: float = 0.8
 ) -> None:
     """Holds one conversation without readcache and with it, in turn: once, or, where it is to be written, ten times.
-    `hold(place, on)` does so in a directory `place` that it makes. AssertionError where more than
+    `run_steps(directory, on)` does so in a directory `directory` that it makes. AssertionError where more than
     `most` of the characters are left, or the file that the conversation edits differs."""
     runs: dict[bool, list[Run]] = {False: [], True: []}
     for number in range(1 + ROUNDS if IS_KEPT else 1):
         edited = set()
         for on in (False, True):
-            place = root / f"{number}-{'with' if on else 'without'}"
-            runs[on].append(hold(place, on))
-            edited.add(min(place.rglob("shop.py")).read_bytes())
+            directory = root / f"{number}-{'with' if on else 'without'}"
+            runs[on].append(run_steps(directory, on))
+            edited.add(min(directory.rglob("shop.py")).read_bytes())
         assert len(edited) == 1, "the files differ"
     assert runs[True][0].chars < most * runs[False][0].chars
     if IS_KEPT:

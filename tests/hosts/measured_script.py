@@ -59,13 +59,13 @@ def _as_command(use: Bash | Read | Edit) -> Bash:
     return Bash(f"sed -i 's/{use.old}/{use.new}/' {use.path}") if isinstance(use, Edit) else use
 
 
-def measure(name: str, package: str, hold: Callable[[Path, bool], int], root: Path) -> None:
-    """Compares the host without readcache and with it. `hold(root, on)` holds `STEPS` in that project and gives
+def measure(name: str, package: str, run_steps: Callable[[Path, bool], int], root: Path) -> None:
+    """Compares the host without readcache and with it. `run_steps(root, on)` holds `STEPS` in that project and gives
     the characters of all tool results in all requests. See `compare`."""
 
-    def run(place: Path, on: bool) -> Run:
-        make_project(place)
+    def run(directory: Path, on: bool) -> Run:
+        make_project(directory)
         began = time.monotonic()
-        return Run(hold(place, on), time.monotonic() - began, CALLS)
+        return Run(run_steps(directory, on), time.monotonic() - began, CALLS)
 
     compare(name, {package: importlib.metadata.version(package)}, run, root)

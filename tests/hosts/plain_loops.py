@@ -61,8 +61,8 @@ class Loop:
         elif isinstance(step, Compact):
             self.messages = []
         elif isinstance(step, Clear):
-            places = (at for at, message in enumerate(self.messages) if self.talk.is_result(message))
-            at = next(at for at in places if self.talk.cleared(self.messages[at]) != self.messages[at])
+            indexes = (at for at, message in enumerate(self.messages) if self.talk.is_result(message))
+            at = next(at for at in indexes if self.talk.cleared(self.messages[at]) != self.messages[at])
             self.messages[at] = self.talk.cleared(self.messages[at])
         elif isinstance(step, Rewind):
             made -= step.calls

@@ -62,27 +62,33 @@ def interpreter(lowest: str) -> str | None:
     return None
 
 
-def _place(name: str, *of: object) -> Path:
+def _directory(name: str, *of: object) -> Path:
     return KEPT / f"{name}-{hashlib.sha256(repr(of).encode()).hexdigest()[:10]}"
 
 
 def environment(name: str, pip: list[str], npm: list[str], python: str) -> dict[str, str]:
     """Makes the environment, or brings its readcache up to date; gives the variables that programs run with."""
     version = subprocess.run([python, "-V"], capture_output=True, text=True, check=True).stdout
-    place, packages = _place(name, pip, version, TOP), _place(name, "npm", npm)
-    if not (place / "made").exists():
-        subprocess.run([python, "-m", "venv", "--clear", place], check=True)
-        install: list[str] = [str(place / "bin/pip"), "install", "-q", "--no-compile", "--disable-pip-version-check"]
+    directory, packages = _directory(name, pip, version, TOP), _directory(name, "npm", npm)
+    if not (directory / "made").exists():
+        subprocess.run([python, "-m", "venv", "--clear", directory], check=True)
+        install: list[str] = [
+            str(directory / "bin/pip"),
+            "install",
+            "-q",
+            "--no-compile",
+            "--disable-pip-version-check",
+        ]
         subprocess.run([*install, "-e", f"{TOP}[test]", *pip], check=True)
-        (place / "made").touch()
+        (directory / "made").touch()
     if npm and not (packages / "made").exists():
         subprocess.run(["npm", "install", "--silent", "--no-fund", "--prefix", packages, *npm], check=True)
         (packages / "made").touch()
-    path = [str(place / "bin"), str(packages / "node_modules/.bin"), os.environ["PATH"]]
+    path = [str(directory / "bin"), str(packages / "node_modules/.bin"), os.environ["PATH"]]
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("READCACHE", "PYTHON"))}
     return {
         **kept,
-        "VIRTUAL_ENV": str(place),
+        "VIRTUAL_ENV": str(directory),
         "PATH": os.pathsep.join(path),
         "READCACHE_TEST_HOST": name,
         "READCACHE_TEST_NPM": str(packages),
@@ -128,7 +134,7 @@ def run(name: str, given: argparse.Namespace) -> bool:
     return fine
 
 
-def hold(name: str, env: dict[str, str]) -> list[dict[str, Any]]:
+def run_main_conversation(name: str, env: dict[str, str]) -> list[dict[str, Any]]:
     """What came of the main conversation, by each way into the host."""
     script = [str(Path(env["VIRTUAL_ENV"]) / "bin/python"), "-m", "tests.hosts.main_conversation", name]
     code = f"from tests.hosts.main_conversation import module; print(*getattr(module({name!r}), 'WAYS', ()))"
@@ -145,7 +151,7 @@ def hold(name: str, env: dict[str, str]) -> list[dict[str, Any]]:
     return found
 
 
-def hold_with_versions(name: str, given: argparse.Namespace) -> bool:
+def run_with_versions(name: str, given: argparse.Namespace) -> bool:
     """Holds the main conversation with each of these versions; false when one failed, or counts more than it sent."""
     wants, rows, fine = needs(name), list[dict[str, Any]](), True
     for version in given.versions.split(","):
@@ -153,7 +159,7 @@ def hold_with_versions(name: str, given: argparse.Namespace) -> bool:
             key: [need.format(version) for need in wants["versions"].get(key, wants.get(key, []))]
             for key in ("pip", "npm")
         }
-        found = hold(
+        found = run_main_conversation(
             name, environment(name, listed["pip"], listed["npm"], interpreter(wants.get("python", "3.10")) or "")
         )
         for row in found:
@@ -165,14 +171,14 @@ def hold_with_versions(name: str, given: argparse.Namespace) -> bool:
     return fine
 
 
-def hold_under_load(name: str, given: argparse.Namespace) -> bool:
+def run_under_load(name: str, given: argparse.Namespace) -> bool:
     """Holds the main conversation at rest, then on a busy machine; false when that cost more than a tenth of the
     markers."""
     wants, fine = needs(name), True
     env = environment(name, wants.get("pip", []), wants.get("npm", []), interpreter(wants.get("python", "3.10")) or "")
-    at_rest = hold(name, env)
+    at_rest = run_main_conversation(name, env)
     with busy():
-        under_load = hold(name, env)
+        under_load = run_main_conversation(name, env)
     for rest, load in zip(at_rest, under_load, strict=True):
         way = f" ({rest['way']})" if rest["way"] else ""
         print(
@@ -216,13 +222,7 @@ def main(words: list[str]) -> int:
     chosen = given.names or [name for name in known if given.all or needs(name).get("quick", True)]
     chosen.sort(key=lambda name: name.startswith("examples-"))  # the short ones fill the gaps at the end
     way = (
-        hold_with_versions
-        if given.versions
-        else hold_under_load
-        if given.load
-        else run
-        if given.jobs == 1
-        else run_apart
+        run_with_versions if given.versions else run_under_load if given.load else run if given.jobs == 1 else run_apart
     )
     with ThreadPoolExecutor(given.jobs if way is run_apart else 1) as at_once:
         fine = at_once.map(way, chosen, [given] * len(chosen))

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from readcache import Insist, Policy, Session, Sessions
+from readcache.core.model.policy import PRESETS
 from readcache.hosts.claude_code import proof
 from readcache.hosts.claude_code.adapter import claude_hook
 from readcache.hosts.hooks import hook_answer
-from readcache.model.policy import PRESETS
 from readcache.testing.conformance import Conformance, make_project
 from readcache.testing.hosts import Bash, Delegate, Edit, Read
 from readcache.testing.requests import markers

@@ -13,7 +13,7 @@ import pytest
 from readcache import ReadcacheError, Sessions
 from readcache.hosts.claude_code.adapter import HOST, claude_hook
 from readcache.hosts.claude_code.settings import changes, in_force
-from readcache.hosts.host import Entry, OwnFile, Where
+from readcache.hosts.host import Entry, InstallTarget, OwnFile
 from readcache.hosts.settings_files.switch import Switch
 
 TEXT = "".join(f"line number {number} of the file\n" for number in range(60)).rstrip("\n")
@@ -23,15 +23,15 @@ REQUEST = {"type": "api-request", "id": "r", "params": {}, "keep": 0, "tail": []
 REQUESTED = datetime(2026, 11, 25, 20, 0, 0, 400_000, tzinfo=timezone.utc).timestamp()
 
 
-def place(tmp_path: Path, version: str = "2.1.330 (Claude Code)", *, is_user: bool = True) -> Where:
+def target_of(tmp_path: Path, version: str = "2.1.330 (Claude Code)", *, is_user: bool = True) -> InstallTarget:
     """A place for a user who has this version of Claude Code."""
     for name in ("home", "p", "bin"):
         (tmp_path / name).mkdir(parents=True, exist_ok=True)
     program = tmp_path / "bin/claude"
     program.write_text(f"#!/bin/sh\necho '{version}'\n")
     program.chmod(0o755)
-    where = Where(str(tmp_path / "p"), str(tmp_path / "home"), is_user, ("readcache",), "on", "default")
-    return where._replace(environment={"PATH": f"{tmp_path / 'bin'}{os.pathsep}/bin"})
+    target = InstallTarget(str(tmp_path / "p"), str(tmp_path / "home"), is_user, ("readcache",), "on", "default")
+    return target._replace(environment={"PATH": f"{tmp_path / 'bin'}{os.pathsep}/bin"})
 
 
 @pytest.fixture(autouse=True)
@@ -40,32 +40,32 @@ def _short_state(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_new_enough_version_gets_the_plugin_and_an_old_one_hooks(tmp_path: Path) -> None:
-    made = changes(place(tmp_path / "new"))
+    made = changes(target_of(tmp_path / "new"))
     assert all(isinstance(change, OwnFile) for change in made)
     texts = [change.text for change in made if isinstance(change, OwnFile)]
     assert '"program": ["readcache"], "words": ["claude-code"]' in texts[2]
-    assert all(isinstance(change, Entry) for change in changes(place(tmp_path / "old", "2.1.299 (Claude Code)")))
-    assert all(isinstance(change, Entry) for change in changes(place(tmp_path / "odd", "unknown")))
+    assert all(isinstance(change, Entry) for change in changes(target_of(tmp_path / "old", "2.1.299 (Claude Code)")))
+    assert all(isinstance(change, Entry) for change in changes(target_of(tmp_path / "odd", "unknown")))
 
 
 def test_a_project_gets_the_plugin_once_claude_code_trusts_it(tmp_path: Path) -> None:
-    where = place(tmp_path, is_user=False)
-    assert all(isinstance(change, Entry) for change in changes(where))
-    trusted = {"projects": {where.root: {"hasTrustDialogAccepted": True}}}
+    target = target_of(tmp_path, is_user=False)
+    assert all(isinstance(change, Entry) for change in changes(target))
+    trusted = {"projects": {target.root: {"hasTrustDialogAccepted": True}}}
     (tmp_path / "home/.claude.json").write_text(json.dumps(trusted))
-    assert all(isinstance(change, OwnFile) for change in changes(where))
+    assert all(isinstance(change, OwnFile) for change in changes(target))
 
 
 def test_claude_code_may_have_its_files_elsewhere(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
 
-    def moved(where: Where) -> Where:
-        return where._replace(environment={**where.environment, "CLAUDE_CONFIG_DIR": str(tmp_path / "mine")})
+    def moved(target: InstallTarget) -> InstallTarget:
+        return target._replace(environment={**target.environment, "CLAUDE_CONFIG_DIR": str(tmp_path / "mine")})
 
     for version, file in (("2.1.330", "skills/readcache/hooks/register.js"), ("2.1.299", "settings.json")):
-        made = {change.path for change in changes(moved(place(tmp_path / version, version)))}
+        made = {change.path for change in changes(moved(target_of(tmp_path / version, version)))}
         assert str(tmp_path / "mine" / file) in made
-    project = moved(place(tmp_path, is_user=False))
+    project = moved(target_of(tmp_path, is_user=False))
     trusted = {"projects": {project.root: {"hasTrustDialogAccepted": True}}}
     (tmp_path / "mine/.claude.json").write_text(json.dumps(trusted))
     assert all(isinstance(change, OwnFile) for change in changes(project))
@@ -73,17 +73,17 @@ def test_claude_code_may_have_its_files_elsewhere(tmp_path: Path) -> None:
 
 def test_a_socket_that_a_plugin_cannot_reach_means_hooks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", "/tmp/" + "long/" * 20)
-    assert all(isinstance(change, Entry) for change in changes(place(tmp_path)))
+    assert all(isinstance(change, Entry) for change in changes(target_of(tmp_path)))
 
 
-def switch(where: Where) -> Switch:
+def switch(target: InstallTarget) -> Switch:
     """It, and where is remembered what it did."""
-    return Switch(HOST, where, str(Path(where.home).parent / "memory"))
+    return Switch(HOST, target, str(Path(target.home).parent / "memory"))
 
 
-def switch_on(where: Where) -> None:
+def switch_on(target: InstallTarget) -> None:
     """As `init` does."""
-    done = switch(where)
+    done = switch(target)
     done.write(done.plan_on())
 
 
@@ -96,30 +96,30 @@ def test_one_way_takes_the_other_away_and_uninit_leaves_nothing(
 
     for version in versions:
         _version.cache_clear()
-        where = place(tmp_path, version)
-        switch_on(where)
-        files = [path for path in Path(where.home).rglob("*") if path.is_file()]
+        target = target_of(tmp_path, version)
+        switch_on(target)
+        files = [path for path in Path(target.home).rglob("*") if path.is_file()]
         assert len(files) == (3 if version == "2.1.300" else 1)
-        assert switch(where).is_on()
+        assert switch(target).is_on()
         for file in files if edited and version == "2.1.300" else ():
             file.write_text(file.read_text() + " ")
-    off = switch(where)
+    off = switch(target)
     off.write(off.plan_off())
-    assert list(Path(where.home).iterdir()) == []
+    assert list(Path(target.home).iterdir()) == []
 
 
 def test_doctor_tells_what_is_in_force(tmp_path: Path) -> None:
-    where = place(tmp_path)
-    switch_on(where)
-    assert in_force(where) == "Claude Code loads the plugin"
-    project = place(tmp_path, is_user=False)
+    target = target_of(tmp_path)
+    switch_on(target)
+    assert in_force(target) == "Claude Code loads the plugin"
+    project = target_of(tmp_path, is_user=False)
     switch_on(project)
     with pytest.raises(ReadcacheError, match="are both in force"):
-        in_force(where)
-    settings = Path(where.home, ".claude/settings.json")
+        in_force(target)
+    settings = Path(target.home, ".claude/settings.json")
     settings.write_text('{"enabledPlugins": {"readcache@skills-dir": false}}')
     with pytest.raises(ReadcacheError, match="remove readcache@skills-dir"):
-        in_force(where)
+        in_force(target)
 
 
 class Plugin:
@@ -328,7 +328,10 @@ def test_an_error_in_the_plugin_is_noted(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_a_version_that_lists_no_requests_only_advises(tmp_path: Path) -> None:
-    old, new = place(tmp_path / "old", "2.1.299 (Claude Code)"), place(tmp_path / "new", "2.1.300 (Claude Code)")
+    old, new = (
+        target_of(tmp_path / "old", "2.1.299 (Claude Code)"),
+        target_of(tmp_path / "new", "2.1.300 (Claude Code)"),
+    )
     why = "Claude Code 2.1.299 is too old for omitting: it only advises; update Claude Code"
     assert (HOST.only_advises(old), HOST.only_advises(new)) == (why, None)
     with pytest.raises(ReadcacheError, match="is too old for omitting"):

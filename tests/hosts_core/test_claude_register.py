@@ -13,7 +13,7 @@ import pytest
 
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="needs Node")
 
-STAND_IN = """
+FAKE_HOST = """
 import { register } from "./register.mjs"
 let now = 0, delay = 0, isThere = true
 const timers = [], hooks = {}, told = []
@@ -66,7 +66,7 @@ def run(tmp_path: Path, script: str) -> Any:
     """What the script prints with `print`, in the stand-in."""
     module = (files("readcache.hosts") / "claude_code/register.js").read_text(encoding="utf-8")
     (tmp_path / "register.mjs").write_text(module)
-    (tmp_path / "test.mjs").write_text(STAND_IN + script)
+    (tmp_path / "test.mjs").write_text(FAKE_HOST + script)
     ran = subprocess.run(["node", tmp_path / "test.mjs"], capture_output=True, text=True, check=True)
     return json.loads(ran.stdout)
 

@@ -13,43 +13,45 @@ import pytest
 from readcache import ReadcacheError
 from readcache.hosts.claude_code.adapter import HOST
 from readcache.hosts.claude_code.settings import changes, in_force
-from readcache.hosts.host import Entry, Where
+from readcache.hosts.host import Entry, InstallTarget
 
 
-def where(tmp_path: Path, *, is_user: bool = False, program: str = sys.executable, mode: str = "on") -> Where:
+def target(tmp_path: Path, *, is_user: bool = False, program: str = sys.executable, mode: str = "on") -> InstallTarget:
     """A place below the directory."""
     (tmp_path / "home/.claude").mkdir(parents=True, exist_ok=True)
-    return Where(str(tmp_path / "p"), str(tmp_path / "home"), is_user, (program, "-m", "readcache"), mode, "default")
+    return InstallTarget(
+        str(tmp_path / "p"), str(tmp_path / "home"), is_user, (program, "-m", "readcache"), mode, "default"
+    )
 
 
 def test_each_hook_is_a_process(tmp_path: Path) -> None:
-    made = [entry for entry in changes(where(tmp_path, mode="advise")) if isinstance(entry, Entry)]
+    made = [entry for entry in changes(target(tmp_path, mode="advise")) if isinstance(entry, Entry)]
     assert {entry.path for entry in made} == {str(tmp_path / "p/.claude/settings.json")}
     assert {entry.keys[1] for entry in made} == {"PostToolUse", "PostToolUseFailure", "SessionStart"}
     assert all(f"{sys.executable} -m readcache hook claude-code --advise" in json.dumps(entry.value) for entry in made)
 
 
 def test_for_all_of_a_users_projects_it_stands_in_the_users_settings(tmp_path: Path) -> None:
-    made = changes(where(tmp_path, is_user=True))
+    made = changes(target(tmp_path, is_user=True))
     assert {entry.path for entry in made} == {str(tmp_path / "home/.claude/settings.json")}
 
 
 def test_it_is_in_force_when_hooks_run(tmp_path: Path) -> None:
-    assert in_force(where(tmp_path)) == "Claude Code runs the hooks (no claude on PATH tells its version)"
+    assert in_force(target(tmp_path)) == "Claude Code runs the hooks (no claude on PATH tells its version)"
 
 
 def test_it_is_not_in_force_when_all_hooks_are_off(tmp_path: Path) -> None:
-    place = where(tmp_path)
+    chosen = target(tmp_path)
     (tmp_path / "home/.claude/settings.json").write_text('{"disableAllHooks": true}')
     with pytest.raises(ReadcacheError, match="disableAllHooks"):
-        in_force(place)
+        in_force(chosen)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"disableAllHooks": false}'])
 def test_settings_that_cannot_be_read_are_none(tmp_path: Path, text: str) -> None:
-    place = where(tmp_path)
+    chosen = target(tmp_path)
     (tmp_path / "home/.claude/settings.json").write_text(text)
-    assert in_force(place)
+    assert in_force(chosen)
 
 
 def test_it_is_on_unless_it_is_asked_for_otherwise() -> None:

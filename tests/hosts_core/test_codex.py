@@ -18,8 +18,8 @@ TEXT = "".join(f"line {number} of a file that is read twice\n" for number in ran
 class Codex:
     """A session: its file, and what the hook answers."""
 
-    def __init__(self, place: Path) -> None:
-        self.place, self.sessions = place, Sessions(place)
+    def __init__(self, directory: Path) -> None:
+        self.directory, self.sessions = directory, Sessions(directory)
         self.entries: list[dict[str, Any]] = []
 
     def add(self, kind: str, **payload: Any) -> None:
@@ -40,13 +40,13 @@ class Codex:
         self, name: str, text: str = TEXT, command: str = "cat f", *, was_shown: bool = True, **more: Any
     ) -> str | None:
         """What is to stand in the place of the result. `was_shown`: the host was told."""
-        path = self.place / "rollout.jsonl"
+        path = self.directory / "rollout.jsonl"
         path.write_text("".join(json.dumps(entry) + "\n" for entry in self.entries))
         event = {
             "hook_event_name": "PostToolUse",
             "session_id": "s",
             "transcript_path": str(path),
-            "cwd": str(self.place),
+            "cwd": str(self.directory),
             "tool_name": "Bash",
             "tool_input": {"command": command},
             "tool_response": text,
@@ -183,7 +183,7 @@ def test_after_going_back_all_is_shown_again(codex: Codex) -> None:
 
 def test_a_patch_is_a_write(codex: Codex) -> None:
     codex.run("a")
-    changes = {str(codex.place / "f"): {"type": "update"}}
+    changes = {str(codex.directory / "f"): {"type": "update"}}
     codex.add("event_msg", type="item_completed", item={"type": "FileChange", "id": "p", "changes": changes})
     assert codex.run("b") is None
     assert codex.run("c") is not None

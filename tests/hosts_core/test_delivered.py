@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from readcache import Policy, Session, Sessions
 from readcache.cli.main import main
+from readcache.core.model.reply import Outcome
 from readcache.hosts.judged_lists import JudgedLists
-from readcache.model.reply import Outcome
 from readcache.report.log_check import LogCheck
 from readcache.serve.mcp.readers import McpReaders
 from readcache.serve.protocol import Protocol
@@ -61,8 +61,8 @@ class Client:
         shown = OUTPUTS[name] if is_late else reply["text"]
         self.messages.append({"role": "tool", "tool_call_id": call_id, "content": shown})
         if self.way == "list":
-            mended = self.ask("mend", messages=self.messages)
-            self.messages = mended.get("messages", self.messages)
+            repaired = self.ask("mend", messages=self.messages)
+            self.messages = repaired.get("messages", self.messages)
         elif is_late:
             self.ask("settle", call_id=call_id, text=shown)
         else:

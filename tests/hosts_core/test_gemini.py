@@ -25,9 +25,9 @@ def framed(text: str, *more: str) -> str:
 class Gemini:
     """A chat: its file, and what the hook answers."""
 
-    def __init__(self, place: Path) -> None:
-        self.place, self.sessions = place, Sessions(place)
-        self.path = place / "chat.jsonl"
+    def __init__(self, directory: Path) -> None:
+        self.directory, self.sessions = directory, Sessions(directory)
+        self.path = directory / "chat.jsonl"
         self.entries: list[dict[str, Any]] = [{"id": "0", "type": "user", "content": [{"text": "do it"}]}]
         self.number = 0
 
@@ -43,7 +43,7 @@ class Gemini:
             "hook_event_name": "AfterTool",
             "session_id": "s",
             "transcript_path": str(self.path),
-            "cwd": str(self.place),
+            "cwd": str(self.directory),
             "tool_name": name,
             "tool_input": given,
             "tool_response": {"llmContent": shown},
@@ -94,7 +94,7 @@ def test_the_first_line_stands_behind_a_word_of_the_cli_and_is_a_source_all_the_
 def test_lines_have_their_numbers_where_blank_ones_were_taken_away(gemini: Gemini) -> None:
     """Gemini CLI removes blank lines from the start of a command's output."""
     lines = TEXT.splitlines()
-    (gemini.place / "f").write_text("\n".join([lines[0], "", *lines[1:]]) + "\n")
+    (gemini.directory / "f").write_text("\n".join([lines[0], "", *lines[1:]]) + "\n")
     assert gemini.run("run_shell_command", framed("\n".join(lines[1:40])), command="sed -n '2,41p' f") is None
     again = gemini.run("run_shell_command", framed("\n".join(lines[4:30])), command="sed -n '6,31p' f")
     assert again is not None
@@ -118,7 +118,7 @@ def test_a_part_of_a_file_keeps_its_header(gemini: Gemini) -> None:
 def test_what_the_edit_tools_wrote_is_known(gemini: Gemini) -> None:
     for name in ("replace", "write_file"):
         gemini.read()
-        assert gemini.run(name, "done", file_path=str(gemini.place / "f")) is None
+        assert gemini.run(name, "done", file_path=str(gemini.directory / "f")) is None
         assert gemini.read() is None
 
 
@@ -152,11 +152,11 @@ def resumed(gemini: Gemini) -> None:
 
 
 def test_a_resumed_chat_still_has_what_was_shown_before(gemini: Gemini) -> None:
-    store = gemini.place / "s.db"
-    gemini.sessions = Sessions(gemini.place, store=store)
+    store = gemini.directory / "s.db"
+    gemini.sessions = Sessions(gemini.directory, store=store)
     gemini.read()
     resumed(gemini)
-    gemini.sessions = Sessions(gemini.place, store=store)
+    gemini.sessions = Sessions(gemini.directory, store=store)
     assert gemini.read() is not None
 
 
@@ -180,7 +180,7 @@ def test_nothing_is_left_out_for_a_sub_agent_nor_counts_as_shown_to_its_parent(g
     gemini.read()
     gemini.asked()
     gemini.hook("list_directory", "nothing")
-    folder = gemini.place / "s"
+    folder = gemini.directory / "s"
     folder.mkdir()
     inner = folder / "inner.jsonl"
     inner.write_text("{}\n")

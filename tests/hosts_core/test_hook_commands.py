@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from readcache.hosts import find_host
-from readcache.hosts.host import OwnFile, Where
+from readcache.hosts.host import InstallTarget, OwnFile
 from tests.helpers.files import WATCHDOG
 
 # What may have become of the program after `init`: the text of the file in its place.
@@ -24,10 +24,10 @@ LOST = {
 }
 
 
-def hooks(name: str, place: Path, program: str, mode: str = "on") -> list[dict[str, Any]]:
+def hooks(name: str, directory: Path, program: str, mode: str = "on") -> list[dict[str, Any]]:
     """The hooks of a host's settings."""
-    where = Where(str(place), str(place), False, (program,), mode, "default")
-    return [found for change in find_host(name).changes(where) for found in _hooks(change)]
+    target = InstallTarget(str(directory), str(directory), False, (program,), mode, "default")
+    return [found for change in find_host(name).changes(target) for found in _hooks(change)]
 
 
 def _hooks(value: object) -> Iterator[dict[str, Any]]:

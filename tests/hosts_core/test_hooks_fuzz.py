@@ -21,20 +21,20 @@ from tests.helpers.spoiled import spoil
 OUTPUT = "".join(f"{n} bottles of beer on the wall\n" for n in range(40))
 
 
-def claude_events(place: str) -> list[dict[str, Any]]:
+def claude_events(directory: str) -> list[dict[str, Any]]:
     """Two calls, with a transcript that proves nothing."""
-    path = Path(place, "t.jsonl")
+    path = Path(directory, "t.jsonl")
     path.write_text('{"type":"assistant","uuid":"u","message":{"id":"m","content":[{"type":"tool_use","id":"c1"}]}}\n')
     response = {"stdout": OUTPUT, "stderr": "", "interrupted": False, "isImage": False}
-    call = {"tool_name": "Bash", "tool_input": {"command": "cat f"}, "tool_response": response, "cwd": place}
+    call = {"tool_name": "Bash", "tool_input": {"command": "cat f"}, "tool_response": response, "cwd": directory}
     event = {"session_id": "s", "transcript_path": str(path), "hook_event_name": "PostToolUse", **call}
     return [{**event, "tool_use_id": "c1"}, {**event, "tool_use_id": "c2"}]
 
 
 EVENTS: dict[str, Callable[[str], list[dict[str, Any]]]] = {
     "claude-code": claude_events,
-    "codex": lambda place: [dict(event) for event in find_host("codex").trial(place)],
-    "gemini": lambda place: [dict(event) for event in find_host("gemini").trial(place)],
+    "codex": lambda directory: [dict(event) for event in find_host("codex").trial(directory)],
+    "gemini": lambda directory: [dict(event) for event in find_host("gemini").trial(directory)],
 }
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from readcache import Policy, Session, Sessions
+from readcache.core.model.events import Delivered
 from readcache.hosts.adapter_settings import adapter_settings
 from readcache.log.store import open_store
-from readcache.model.events import Delivered
 from readcache.serve.mcp.readers import McpReaders
 from tests.helpers.files import WATCHDOG
 
@@ -31,27 +31,27 @@ def hosts_in(store: Path) -> set[tuple[str, str]]:
     return {(e.account.host, e.account.tool) for e in events if isinstance(e, Delivered) and e.account is not None}
 
 
-def start(place: Path, *words: str, stdin: object, **environment: str) -> None:
+def start(directory: Path, *words: str, stdin: object, **environment: str) -> None:
     env = {name: value for name, value in os.environ.items() if not name.startswith("READCACHE")}
-    env |= {"READCACHE_STORE": str(place / "log.db"), "PYTHONPATH": str(TOP), "XDG_STATE_HOME": str(place)}
+    env |= {"READCACHE_STORE": str(directory / "log.db"), "PYTHONPATH": str(TOP), "XDG_STATE_HOME": str(directory)}
     done = subprocess.run(
         [sys.executable, "-m", "readcache", *words],
         input=json.dumps(stdin).encode() + b"\n",
         env=env | environment,
-        cwd=place,
+        cwd=directory,
         capture_output=True,
         timeout=WATCHDOG,
     )
     assert done.returncode == 0, done.stderr
 
 
-def claude_event(place: Path) -> Mapping[str, object]:
-    (place / "talk.jsonl").write_text("")
+def claude_event(directory: Path) -> Mapping[str, object]:
+    (directory / "talk.jsonl").write_text("")
     return {
         "hook_event_name": "PostToolUse",
         "session_id": "s",
-        "transcript_path": str(place / "talk.jsonl"),
-        "cwd": str(place),
+        "transcript_path": str(directory / "talk.jsonl"),
+        "cwd": str(directory),
         "tool_name": "Bash",
         "tool_use_id": "t1",
         "tool_input": {"command": "cat f"},

@@ -17,7 +17,7 @@ import pytest
 from readcache import ReadcacheError, Session
 from readcache.cli.main import main
 from readcache.hosts import MODULES, find_host
-from readcache.hosts.host import Entry, Host, OwnFile, Where
+from readcache.hosts.host import Entry, Host, InstallTarget, OwnFile
 from readcache.hosts.settings_files.switch import Switch
 from readcache.hosts.trial import TEXT
 from readcache.process import failures
@@ -30,14 +30,14 @@ USERS = '{\n\t// mine\n\t"theme": "dark", // as I like it\n\t"hooks": {"AfterToo
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty project, a home and a state directory of its own."""
-    place = tmp_path / "project"
-    place.mkdir()
-    monkeypatch.chdir(place)
+    directory = tmp_path / "project"
+    directory.mkdir()
+    monkeypatch.chdir(directory)
     for name in [name for name in os.environ if name.startswith(("READCACHE", "GEMINI", "CODEX"))]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    return place
+    return directory
 
 
 def settings_of(project: Path, text: str | None = None) -> Path:
@@ -226,9 +226,11 @@ def test_another_place_of_the_program_takes_the_place_of_the_old_one(tmp_path: P
     path = tmp_path / "settings.json"
 
     def switch(program: str) -> Switch:
-        where = Where(str(tmp_path), str(tmp_path), False, (program,), "on", "default")
-        host = Host("h", "on", "", lambda where: [Entry(str(path), ("hooks", "+"), {"run": where.line("hook", "h")})])
-        return Switch(host, where, str(tmp_path / "memory"))
+        install = InstallTarget(str(tmp_path), str(tmp_path), False, (program,), "on", "default")
+        host = Host(
+            "h", "on", "", lambda install: [Entry(str(path), ("hooks", "+"), {"run": install.line("hook", "h")})]
+        )
+        return Switch(host, install, str(tmp_path / "memory"))
 
     for program in ("/old place/bin/readcache", "/new/bin/readcache"):
         now = switch(program)
@@ -297,8 +299,8 @@ def test_two_files_are_changed_both_or_none(tmp_path: Path, monkeypatch: pytest.
     one, two = tmp_path / "one.json", tmp_path / "deep" / "two.json"
     one.write_text('{"a": 1}')
     host = Host("h", "on", "", lambda _: [Entry(str(path), ("readcache",), "run") for path in (one, two)])
-    where = Where(str(tmp_path), str(tmp_path), False, ("readcache",), "on", "default")
-    switch = Switch(host, where, str(tmp_path / "memory"))
+    install = InstallTarget(str(tmp_path), str(tmp_path), False, ("readcache",), "on", "default")
+    switch = Switch(host, install, str(tmp_path / "memory"))
     replace = os.replace
 
     def full(source: str, target: str) -> None:
@@ -317,8 +319,8 @@ def test_a_file_that_changes_meanwhile_is_not_overwritten(tmp_path: Path) -> Non
     path = tmp_path / "one.json"
     path.write_text("{}")
     host = Host("h", "on", "", lambda _: [Entry(str(path), ("readcache",), "run")])
-    where = Where(str(tmp_path), str(tmp_path), False, ("readcache",), "on", "default")
-    switch = Switch(host, where, str(tmp_path / "memory"))
+    install = InstallTarget(str(tmp_path), str(tmp_path), False, ("readcache",), "on", "default")
+    switch = Switch(host, install, str(tmp_path / "memory"))
     changes = switch.plan_on()
     path.write_text('{"new": 1}')
     with pytest.raises(ReadcacheError, match="just changed"):
@@ -331,8 +333,8 @@ def test_a_file_of_our_own_is_made_brought_up_to_date_and_removed(tmp_path: Path
 
     def switch(mode: str) -> Switch:
         text = f"// Made by `readcache init h`.\nconst mode = '{mode}'\n"
-        where = Where(str(tmp_path), str(tmp_path), False, ("readcache",), mode, "default")
-        return Switch(Host("h", "on", "", lambda _: [OwnFile(str(path), text)]), where, str(tmp_path / "memory"))
+        install = InstallTarget(str(tmp_path), str(tmp_path), False, ("readcache",), mode, "default")
+        return Switch(Host("h", "on", "", lambda _: [OwnFile(str(path), text)]), install, str(tmp_path / "memory"))
 
     for mode in ("on", "advise"):
         now = switch(mode)
@@ -382,11 +384,11 @@ def test_a_hook_that_fails_prints_nothing_ends_with_0_and_is_noted(
     assert "hook" in failures.noted()[0]
 
 
-def trial(name: str, place: Path) -> list[str]:
+def trial(name: str, directory: Path) -> list[str]:
     """Events of which the last is answered."""
     from readcache.hosts import find_host
 
-    return [json.dumps(event) for event in find_host(name).trial(str(place))]
+    return [json.dumps(event) for event in find_host(name).trial(str(directory))]
 
 
 @pytest.mark.parametrize("name", ["codex", "gemini"])

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from readcache import Policy, Reply, Session
+from readcache.core.messages.messages import Kind, normalise
+from readcache.core.model.tool_call import ToolCall
 from readcache.hosts.judged_lists import JudgedLists
-from readcache.messages.messages import Kind, normalise
-from readcache.model.tool_call import ToolCall
 from readcache.testing.requests import markers
 from tests.helpers.chats import APIS, Messages, Step, chat, said, server_compaction, text, texts, turn_of
 
@@ -154,13 +154,15 @@ def test_what_an_error_says_is_no_content() -> None:
 def test_behind_a_servers_compaction_stands_what_was_read(shape: str) -> None:
     ours, messages = lists(policy=CHEAP), chat(shape, CAT, LS)
     ours.messages(messages, "one")
-    cut = [*messages, server_compaction(shape), said(shape, "go on"), *turn_of(shape, ("c3", HEAD))]
-    sent = ours.messages(cut, "one")
+    compacted = [*messages, server_compaction(shape), said(shape, "go on"), *turn_of(shape, ("c3", HEAD))]
+    sent = ours.messages(compacted, "one")
     (section,) = [each for each in texts(sent) if each.startswith(HEADING)]
     assert text() in section
     assert "the section" in markers(shown(sent)[-1])[0]
-    assert shown(ours.messages([*cut, *turn_of(shape, ("c4", LS))], "one"))[2] == shown(sent)[2]
-    assert [each.startswith(HEADING) for each in texts(lists().messages(cut, "two"))].count(True) == 1, "also read anew"
+    assert shown(ours.messages([*compacted, *turn_of(shape, ("c4", LS))], "one"))[2] == shown(sent)[2]
+    assert [each.startswith(HEADING) for each in texts(lists().messages(compacted, "two"))].count(True) == 1, (
+        "also read anew"
+    )
 
 
 @pytest.mark.parametrize("name", ["", "one"])

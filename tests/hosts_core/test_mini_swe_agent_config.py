@@ -9,7 +9,7 @@ import pytest
 
 from readcache import ReadcacheError
 from readcache.hosts import find_host
-from readcache.hosts.host import OwnFile, Where
+from readcache.hosts.host import InstallTarget, OwnFile
 from readcache.hosts.mini_swe_agent.adapter import MODEL
 
 HOST = find_host("mini-swe-agent")
@@ -17,9 +17,9 @@ assert HOST.in_force is not None
 in_force = HOST.in_force
 
 
-def where(home: Path, *, is_user: bool = False, **environment: str) -> Where:
+def target(home: Path, *, is_user: bool = False, **environment: str) -> InstallTarget:
     environment = {"MSWEA_GLOBAL_CONFIG_DIR": str(home / "mini-swe-agent"), **environment}
-    return Where(str(home / "project"), str(home), is_user, ("readcache",), "on", "default", environment)
+    return InstallTarget(str(home / "project"), str(home), is_user, ("readcache",), "on", "default", environment)
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def home(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("is_user", [False, True])
 def test_where_mini_reads_its_own_file_ours_is_to_be_named_beside_it(home: Path, is_user: bool) -> None:
-    (made,) = HOST.changes(where(home, is_user=is_user))
+    (made,) = HOST.changes(target(home, is_user=is_user))
     assert isinstance(made, OwnFile)
     assert made.path == str(home / ("mini-swe-agent" if is_user else "project") / "readcache.yaml")
     assert f"mini -c mini.yaml -c {made.path if is_user else 'readcache.yaml'}\n" in made.text
@@ -49,13 +49,13 @@ def test_where_mini_reads_its_own_file_ours_is_to_be_named_beside_it(home: Path,
 def test_a_model_class_of_the_users_goes_inside_ours(home: Path, text: str) -> None:
     path = home / "project/mini.yaml"
     path.write_text(text)
-    (made,) = HOST.changes(where(home))
+    (made,) = HOST.changes(target(home))
     assert isinstance(made, OwnFile)
     assert made.text.endswith("    model_class: 'litellm_textbased'\n")
 
 
 def test_the_users_directory_is_where_platformdirs_has_it(home: Path) -> None:
-    at = Where("/p", str(home), True, ("readcache",), "on", "default", {"XDG_CONFIG_HOME": str(home / "xdg")})
+    at = InstallTarget("/p", str(home), True, ("readcache",), "on", "default", {"XDG_CONFIG_HOME": str(home / "xdg")})
     (made,) = HOST.changes(at)
     assert made.path == str(home / "xdg/mini-swe-agent/readcache.yaml")
     (made,) = HOST.changes(at._replace(environment={}))
@@ -75,18 +75,18 @@ def mini(home: Path, python: str) -> str:
 
 def test_where_mini_cannot_import_us_it_is_not_in_force(home: Path) -> None:
     with pytest.raises(ReadcacheError, match="install it there"):
-        in_force(where(home, PATH=mini(home, "/bin/false")))
+        in_force(target(home, PATH=mini(home, "/bin/false")))
 
 
 def test_where_there_is_no_mini_it_is_not_in_force(home: Path) -> None:
     mini(home, sys.executable)
     with pytest.raises(ReadcacheError, match="not on PATH"):
-        in_force(where(home, PATH=str(home)))
+        in_force(target(home, PATH=str(home)))
 
 
 def test_where_mini_can_import_us_its_version_is_told(home: Path) -> None:
     (home / "minisweagent.py").write_text("__version__ = '2.4.6'\n")
     packages = f"{home}:{Path(__file__).parents[2]}"
-    found = in_force(where(home, PYTHONPATH=packages, PATH=mini(home, sys.executable)))
+    found = in_force(target(home, PYTHONPATH=packages, PATH=mini(home, sys.executable)))
     assert found.startswith("mini-swe-agent 2.4.6, ")
     assert "-c mini.yaml -c " in found

@@ -13,17 +13,17 @@ from pathlib import Path
 import pytest
 
 from readcache import ReadcacheError, Session
+from readcache.core.model.events import Missed
 from readcache.hosts import find_host
 from readcache.hosts.checks import check_host
-from readcache.hosts.host import Host, OwnFile, Where
+from readcache.hosts.host import Host, InstallTarget, OwnFile
 from readcache.hosts.settings_files.switch import Switch
-from readcache.model.events import Missed
 from tests.helpers.files import wait_until
 
-WHERE = Where("/p", "/home/me", False, (sys.executable, "-m", "readcache"), "on", "max")
+TARGET = InstallTarget("/p", "/home/me", False, (sys.executable, "-m", "readcache"), "on", "max")
 MOVED = {"XDG_CONFIG_HOME": "/etc/mine", "PI_CODING_AGENT_DIR": "/etc/mine/agent"}
 # By host: its file in a project, below the user's home, and where the environment moves that.
-PLACES = {
+DIRECTORIES = {
     "opencode": (".opencode/plugin", ".config/opencode/plugin", "/etc/mine/opencode/plugin"),
     "kilo": (".kilo/plugin", ".config/kilo/plugin", "/etc/mine/kilo/plugin"),
     "pi": (".pi/extensions", ".pi/agent/extensions", "/etc/mine/agent/extensions"),
@@ -34,28 +34,28 @@ EXPORTS = {
 }
 
 
-@pytest.fixture(params=PLACES)
+@pytest.fixture(params=DIRECTORIES)
 def host(request: pytest.FixtureRequest) -> Host:
     found: Host = find_host(request.param)
     return found
 
 
-def written(host: Host, where: Where) -> OwnFile:
-    (change,) = host.changes(where)
+def written(host: Host, target: InstallTarget) -> OwnFile:
+    (change,) = host.changes(target)
     assert isinstance(change, OwnFile)
     return change
 
 
 def test_the_plugin_is_one_file_of_the_project_or_of_the_user(host: Host) -> None:
-    project, user, moved = PLACES[host.name]
-    of_user = WHERE._replace(is_user=True)
-    assert written(host, WHERE).path == f"/p/{project}/readcache.js"
+    project, user, moved = DIRECTORIES[host.name]
+    of_user = TARGET._replace(is_user=True)
+    assert written(host, TARGET).path == f"/p/{project}/readcache.js"
     assert written(host, of_user).path == f"/home/me/{user}/readcache.js"
     assert written(host, of_user._replace(environment=MOVED)).path == f"{moved}/readcache.js"
 
 
 def test_it_says_which_host_program_mode_and_policy(host: Host) -> None:
-    odd = WHERE._replace(program=('/a b/"c"\\1/readcache',), mode="advise")
+    odd = TARGET._replace(program=('/a b/"c"\\1/readcache',), mode="advise")
     (line,) = re.findall(r"^const SETTINGS = .*?\((.*)\)$", written(host, odd).text, re.MULTILINE)
     said = {"program": list(odd.program), "mode": "advise", "options": ["--policy", "max"]}
     assert json.loads(line) == {"host": host.name, **said}
@@ -63,29 +63,29 @@ def test_it_says_which_host_program_mode_and_policy(host: Host) -> None:
 
 def test_nothing_but_the_plugin_is_exported(host: Host) -> None:
     """opencode calls whatever a plugin's file exports."""
-    assert re.findall(r"^export .*", written(host, WHERE).text, re.MULTILINE) == [EXPORTS[host.name]]
+    assert re.findall(r"^export .*", written(host, TARGET).text, re.MULTILINE) == [EXPORTS[host.name]]
 
 
 def test_doctor_says_whether_it_is_in_force(host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).resolve().parents[2]))  # for the program that it starts
-    where, memory = WHERE._replace(root=str(tmp_path)), str(tmp_path / "memory")
+    target, memory = TARGET._replace(root=str(tmp_path)), str(tmp_path / "memory")
     with pytest.raises(ReadcacheError, match=f"not switched on: run `readcache init {host.name} --project`"):
-        check_host(host, where, memory)
-    switch = Switch(host, where, memory)
+        check_host(host, target, memory)
+    switch = Switch(host, target, memory)
     switch.write(switch.plan_on())
-    chosen = where._replace(mode="advise", policy="default")  # by this process; what was chosen then is remembered
+    chosen = target._replace(mode="advise", policy="default")  # by this process; what was chosen then is remembered
     assert check_host(host, chosen, memory).startswith(f"on, policy max (--project): {host.name} loads ")
-    path = Path(written(host, where).path)
+    path = Path(written(host, target).path)
     path.write_text(path.read_text() + "//")
     with pytest.raises(ReadcacheError, match="of another version, or were edited"):
-        check_host(host, where, memory)
-    gone = Switch(host, where._replace(program=("/no/such/program",)), memory)
+        check_host(host, target, memory)
+    gone = Switch(host, target._replace(program=("/no/such/program",)), memory)
     gone.write(gone.plan_on())
     with pytest.raises(ReadcacheError, match="/no/such/program does not run"):
-        check_host(host, gone.where, memory)
-    off = Switch(host, where._replace(mode="off"), memory)
+        check_host(host, gone.target, memory)
+    off = Switch(host, target._replace(mode="off"), memory)
     off.write(off.plan_on())
-    assert check_host(host, where, memory) == "off, policy max (--project)"
+    assert check_host(host, target, memory) == "off, policy max (--project)"
 
 
 def test_the_host_tells_what_leaves_so_that_it_is_on(host: Host) -> None:
@@ -130,22 +130,22 @@ client.deadline = 60_000
 """
 
 
-def drive_pi(place: Path, script: str) -> list[str]:
+def drive_pi(directory: Path, script: str) -> list[str]:
     """The lines that a script prints that hears pi's events in the place of pi, when its server has ended, too. Our
-    state and store are in `place`."""
-    text = written(find_host("pi"), WHERE).text.replace("deadline = 2000", "deadline = 60_000")  # no clock decides
-    (place / "plugin.mjs").write_text(text, encoding="utf-8")
-    (place / "pi.mjs").write_text(
+    state and store are in `directory`."""
+    text = written(find_host("pi"), TARGET).text.replace("deadline = 2000", "deadline = 60_000")  # no clock decides
+    (directory / "plugin.mjs").write_text(text, encoding="utf-8")
+    (directory / "pi.mjs").write_text(
         'import { readFileSync } from "node:fs"\n'
         'import extension from "./plugin.mjs"\n'
         "const heard = {}\n"
         "extension({ on: (name, answer) => (heard[name] = answer) })\n"
-        f'const ctx = {{ cwd: "{place}", sessionManager: {{ getSessionId: () => "s" }} }}\n'
+        f'const ctx = {{ cwd: "{directory}", sessionManager: {{ getSessionId: () => "s" }} }}\n'
         f"{script}\nawait heard.session_shutdown()\n"
     )
-    state = {"XDG_STATE_HOME": str(place), "READCACHE_STORE": str(place / "store.db")}
+    state = {"XDG_STATE_HOME": str(directory), "READCACHE_STORE": str(directory / "store.db")}
     env = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[2]), **state}
-    ran = subprocess.run(["node", "pi.mjs"], cwd=place, capture_output=True, text=True, check=False, env=env)
+    ran = subprocess.run(["node", "pi.mjs"], cwd=directory, capture_output=True, text=True, check=False, env=env)
     assert ran.stderr == ""
     lines = ran.stdout.splitlines()
     if lines[0].isdecimal():

@@ -146,8 +146,8 @@ def test_messages_come_back_mended_or_not_at_all() -> None:
     messages = [{"role": "tool", "tool_call_id": "one", "content": SONG}]
     assert client.ask("mend", messages=messages) == {"changed": False}
     marker = client.ask("observe", command="cat song", output=SONG, call_id="two")["text"]
-    mended = client.ask("mend", messages=[{"role": "tool", "tool_call_id": "two", "content": marker}])
-    assert mended == {"changed": True, "messages": [{"role": "tool", "tool_call_id": "two", "content": SONG}]}
+    repaired = client.ask("mend", messages=[{"role": "tool", "tool_call_id": "two", "content": marker}])
+    assert repaired == {"changed": True, "messages": [{"role": "tool", "tool_call_id": "two", "content": SONG}]}
 
 
 def test_a_plan_is_restored_and_is_a_source_then() -> None:

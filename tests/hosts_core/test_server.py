@@ -204,7 +204,7 @@ def test_a_long_line_is_known_by_its_length(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.fixture
-def place() -> Iterator[Path]:
+def socket_file() -> Iterator[Path]:
     """A short path in a directory of ours: sockets take no long ones."""
     import tempfile
 
@@ -213,10 +213,10 @@ def place() -> Iterator[Path]:
 
 
 @contextmanager
-def on_socket(env: dict[str, str], place: Path, *words: str) -> Iterator[subprocess.Popen[bytes]]:
-    with serve(env, "--socket", str(place), *words) as process:
+def on_socket(env: dict[str, str], socket_file: Path, *words: str) -> Iterator[subprocess.Popen[bytes]]:
+    with serve(env, "--socket", str(socket_file), *words) as process:
         try:
-            wait_until(lambda: place.exists() or process.poll() is not None)
+            wait_until(lambda: socket_file.exists() or process.poll() is not None)
             yield process
         finally:
             process.terminate()
@@ -225,10 +225,10 @@ def on_socket(env: dict[str, str], place: Path, *words: str) -> Iterator[subproc
 class SocketClient:
     """One connection."""
 
-    def __init__(self, place: Path) -> None:
+    def __init__(self, socket_file: Path) -> None:
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.settimeout(WATCHDOG)
-        self.socket.connect(str(place))
+        self.socket.connect(str(socket_file))
         self.file = self.socket.makefile("rb")
 
     def ask(self, sent: bytes) -> dict[str, Any]:
@@ -241,17 +241,19 @@ class SocketClient:
         self.socket.close()
 
 
-def test_the_socket_is_its_owners_alone_and_goes_with_the_server(env: dict[str, str], place: Path) -> None:
-    with on_socket(env, place) as process:
-        assert stat.S_IMODE(place.stat().st_mode) == 0o600
+def test_the_socket_is_its_owners_alone_and_goes_with_the_server(env: dict[str, str], socket_file: Path) -> None:
+    with on_socket(env, socket_file) as process:
+        assert stat.S_IMODE(socket_file.stat().st_mode) == 0o600
         process.terminate()
         assert process.wait(WATCHDOG) == 0
-    assert not place.exists()
+    assert not socket_file.exists()
 
 
-def test_many_clients_are_served_at_once_and_a_slow_one_waits_for_itself(env: dict[str, str], place: Path) -> None:
-    with on_socket(env, place):
-        slow = SocketClient(place)
+def test_many_clients_are_served_at_once_and_a_slow_one_waits_for_itself(
+    env: dict[str, str], socket_file: Path
+) -> None:
+    with on_socket(env, socket_file):
+        slow = SocketClient(socket_file)
         slow.socket.setblocking(False)
         sent = cat(conversation="slow") * 200
         with contextlib.suppress(BlockingIOError):  # it never reads an answer, until nothing more is taken from it
@@ -260,7 +262,7 @@ def test_many_clients_are_served_at_once_and_a_slow_one_waits_for_itself(env: di
         wrong: list[object] = []
 
         def work(name: str) -> None:
-            client = SocketClient(place)
+            client = SocketClient(socket_file)
             outcomes = [client.ask(cat(k, name))["result"]["outcome"] for k in range(9)]
             if outcomes != ["full", "unchanged", "full", *["unchanged", "full"] * 3]:
                 wrong.append(outcomes)
@@ -275,22 +277,22 @@ def test_many_clients_are_served_at_once_and_a_slow_one_waits_for_itself(env: di
         slow.close()
 
 
-def test_a_client_that_dies_or_talks_nonsense_hurts_nobody(env: dict[str, str], place: Path) -> None:
-    with on_socket(env, place) as process:
+def test_a_client_that_dies_or_talks_nonsense_hurts_nobody(env: dict[str, str], socket_file: Path) -> None:
+    with on_socket(env, socket_file) as process:
         for sent in (b"", b"{", b"\n\n", cat() * 50, b"\xff" * 9, line("hello")[:7]):
-            client = SocketClient(place)
+            client = SocketClient(socket_file)
             client.socket.sendall(sent)
             client.close()
-        client = SocketClient(place)
+        client = SocketClient(socket_file)
         assert client.ask(cat(conversation="new"))["result"]["outcome"] == "full"
         client.close()
         assert process.poll() is None
 
 
-def test_on_a_socket_no_command_is_run_unless_that_was_asked_for(env: dict[str, str], place: Path) -> None:
+def test_on_a_socket_no_command_is_run_unless_that_was_asked_for(env: dict[str, str], socket_file: Path) -> None:
     for words, code in (((), "not_offered"), (("--run",), None)):
-        with on_socket(env, place, *words) as process:
-            client = SocketClient(place)
+        with on_socket(env, socket_file, *words) as process:
+            client = SocketClient(socket_file)
             answer = client.ask(line("run", command="echo here"))
             client.close()
             process.terminate()
@@ -299,29 +301,29 @@ def test_on_a_socket_no_command_is_run_unless_that_was_asked_for(env: dict[str, 
 
 
 def test_a_path_in_a_text_is_never_opened_for_a_client_of_a_socket(
-    env: dict[str, str], place: Path, tmp_path: Path
+    env: dict[str, str], socket_file: Path, tmp_path: Path
 ) -> None:
     secret = tmp_path / "secret.txt"
     secret.write_text("".join(f"line {k} that nobody sent\n" for k in range(40)))
-    with on_socket(env, place):
-        client = SocketClient(place)
+    with on_socket(env, socket_file):
+        client = SocketClient(socket_file)
         client.ask(line("observe", command=f"cat {secret}", output=SONG))
         plan = client.ask(line("restore_plan"))["result"]
         client.close()
     assert "nobody sent" not in json.dumps(plan)
 
 
-def test_what_a_dead_server_left_is_replaced_and_a_living_ones_is_not(env: dict[str, str], place: Path) -> None:
-    with on_socket(env, place) as process:
+def test_what_a_dead_server_left_is_replaced_and_a_living_ones_is_not(env: dict[str, str], socket_file: Path) -> None:
+    with on_socket(env, socket_file) as process:
         process.send_signal(signal.SIGKILL)
         process.wait(WATCHDOG)
-    assert place.exists()
-    before = place.stat().st_ctime_ns
-    with serve(env, "--socket", str(place)) as process:
-        wait_until(lambda: place.stat().st_ctime_ns != before)  # the new one takes its place, by a rename
-        client = SocketClient(place)
+    assert socket_file.exists()
+    before = socket_file.stat().st_ctime_ns
+    with serve(env, "--socket", str(socket_file)) as process:
+        wait_until(lambda: socket_file.stat().st_ctime_ns != before)  # the new one takes its place, by a rename
+        client = SocketClient(socket_file)
         assert client.ask(cat())["id"] == 1
-        with serve(env, "--socket", str(place)) as other:
+        with serve(env, "--socket", str(socket_file)) as other:
             _, err = other.communicate(timeout=WATCHDOG)
         assert other.returncode == 2
         assert b"a server already runs at" in err
@@ -329,8 +331,8 @@ def test_what_a_dead_server_left_is_replaced_and_a_living_ones_is_not(env: dict[
         process.terminate()
 
 
-def test_a_place_that_will_not_do_is_named(place: Path) -> None:
-    folder = place.parent
+def test_a_place_that_will_not_do_is_named(socket_file: Path) -> None:
+    folder = socket_file.parent
     (folder / "file").write_text("mine")
     (folder / "open").mkdir()
     (folder / "open").chmod(0o777)
@@ -345,32 +347,32 @@ def test_a_place_that_will_not_do_is_named(place: Path) -> None:
     assert (folder / "file").read_text() == "mine"
 
 
-def test_a_directory_of_another_user_is_refused(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_directory_of_another_user_is_refused(socket_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
-    with pytest.raises(UsageError, match="is not yours"), listening(str(place)):
+    with pytest.raises(UsageError, match="is not yours"), listening(str(socket_file)):
         pass
 
 
-def test_a_directory_that_somebody_keeps_locked_is_named(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_directory_that_somebody_keeps_locked_is_named(socket_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("readcache.serve.socket_file.LOCK_SECONDS", 0.0)
-    held = os.open(place.parent, os.O_RDONLY)
-    fcntl.flock(held, fcntl.LOCK_SH)  # the right to read is enough
+    directory_fd = os.open(socket_file.parent, os.O_RDONLY)
+    fcntl.flock(directory_fd, fcntl.LOCK_SH)  # the right to read is enough
     try:
-        with pytest.raises(UsageError, match="keeps its directory locked"), listening(str(place)):
+        with pytest.raises(UsageError, match="keeps its directory locked"), listening(str(socket_file)):
             pass
     finally:
-        os.close(held)
-    with listening(str(place)):
-        assert place.exists()
+        os.close(directory_fd)
+    with listening(str(socket_file)):
+        assert socket_file.exists()
 
 
-def test_servers_that_start_at_once_leave_one(env: dict[str, str], place: Path) -> None:
-    with on_socket(env, place) as process:
+def test_servers_that_start_at_once_leave_one(env: dict[str, str], socket_file: Path) -> None:
+    with on_socket(env, socket_file) as process:
         process.kill()
         process.wait(WATCHDOG)
-    others = [serve(env, "--socket", str(place)) for _ in range(4)]
+    others = [serve(env, "--socket", str(socket_file)) for _ in range(4)]
     wait_until(lambda: sum(other.poll() is None for other in others) == 1)
-    client = SocketClient(place)
+    client = SocketClient(socket_file)
     assert client.ask(cat())["id"] == 1
     client.close()
     for other in others:
@@ -379,12 +381,12 @@ def test_servers_that_start_at_once_leave_one(env: dict[str, str], place: Path) 
     assert sorted(other.returncode for other in others) == [0, 2, 2, 2]
 
 
-def test_when_it_is_full_a_silent_client_makes_room(env: dict[str, str], place: Path) -> None:
-    with on_socket(env, place):
-        clients = [SocketClient(place) for _ in range(server.MOST_CLIENTS)]
+def test_when_it_is_full_a_silent_client_makes_room(env: dict[str, str], socket_file: Path) -> None:
+    with on_socket(env, socket_file):
+        clients = [SocketClient(socket_file) for _ in range(server.MOST_CLIENTS)]
         for client in clients:
             assert client.ask(cat())["id"] == 1
-        late = SocketClient(place)
+        late = SocketClient(socket_file)
         assert late.ask(cat())["id"] == 1
         wait_until(lambda: any(map(_has_ended, clients)))  # its thread may close it after the late one was answered
         ended = [client for client in clients if _has_ended(client)]
@@ -402,20 +404,20 @@ def _has_ended(client: SocketClient) -> bool:
 SMALL = "import sys; from readcache.serve import server; server.MOST_CLIENTS = 2; from readcache.cli import main; "
 
 
-def test_a_client_whose_command_runs_keeps_its_place(env: dict[str, str], place: Path, tmp_path: Path) -> None:
-    words = [sys.executable, "-c", f"{SMALL}sys.exit(main.main())", "serve", "--socket", str(place), "--run"]
+def test_a_client_whose_command_runs_keeps_its_place(env: dict[str, str], socket_file: Path, tmp_path: Path) -> None:
+    words = [sys.executable, "-c", f"{SMALL}sys.exit(main.main())", "serve", "--socket", str(socket_file), "--run"]
     waits = line("run", command="echo > begun.$$; until [ -e go ]; do sleep 0.02; done; echo late", cwd=str(tmp_path))
     with Process(words, env=env, stderr=subprocess.PIPE) as process:
-        wait_until(place.exists)
-        working, silent = SocketClient(place), SocketClient(place)
+        wait_until(socket_file.exists)
+        working, silent = SocketClient(socket_file), SocketClient(socket_file)
         working.socket.sendall(waits)
         wait_until(lambda: list(tmp_path.glob("begun.*")))
-        late = SocketClient(place)
+        late = SocketClient(socket_file)
         assert late.ask(cat())["id"] == 1
         assert silent.file.readline() == b""
         late.socket.sendall(waits)
         wait_until(lambda: len(list(tmp_path.glob("begun.*"))) == 2)
-        refused = SocketClient(place)
+        refused = SocketClient(socket_file)
         assert json.loads(refused.file.readline())["error"]["code"] == "busy"
         (tmp_path / "go").touch()
         for client in (working, late):
@@ -427,14 +429,14 @@ def test_a_client_whose_command_runs_keeps_its_place(env: dict[str, str], place:
 
 @pytest.mark.slow  # it sends 64 megabytes
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="tells how much memory a process has")
-def test_the_memory_of_large_requests_is_returned(env: dict[str, str], place: Path) -> None:
+def test_the_memory_of_large_requests_is_returned(env: dict[str, str], socket_file: Path) -> None:
     def megabytes() -> int:
         status = Path(f"/proc/{process.pid}/status").read_text()
         return int(status.partition("VmRSS:")[2].split()[0]) // 1024
 
-    with on_socket(env, place) as process:
+    with on_socket(env, socket_file) as process:
         before = megabytes()
-        clients = [SocketClient(place) for _ in range(8)]
+        clients = [SocketClient(socket_file) for _ in range(8)]
         for client in clients:
             client.socket.sendall(b'{"id": 1, "method": "' + b"x" * (MOST_BYTES - 100))
         for client in clients[::2]:

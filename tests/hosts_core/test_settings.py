@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from readcache import ReadcacheError
-from readcache.hosts.host import Entry, Host, Where
+from readcache.hosts.host import Entry, Host, InstallTarget
 from readcache.hosts.settings_files.settings_text import SettingsText
 from readcache.hosts.settings_files.switch import Switch
 from tests.hosts_core.settings_files import jsonc_texts
@@ -33,8 +33,8 @@ def host_of(*entries: Entry) -> Host:
 
 
 def switch_of(host: Host, folder: Path) -> Switch:
-    where = Where(str(folder), str(folder), False, ("/v/readcache",), "on", "default")
-    return Switch(host, where, str(folder / "memory"))
+    target = InstallTarget(str(folder), str(folder), False, ("/v/readcache",), "on", "default")
+    return Switch(host, target, str(folder / "memory"))
 
 
 def with_entries(value: dict[str, Any], entries: list[Entry]) -> dict[str, Any]:

@@ -29,7 +29,7 @@ def root(tmp_path: Path) -> Path:
 def test_a_directory_that_is_there_is_followed(root: Path, commands: list[str], where: str) -> None:
     shell = ShellDirectory(str(root))
     for command in commands:
-        shell.ran(command)
+        shell.follow(command)
     assert Path(shell.now) == root / where
 
 
@@ -42,17 +42,17 @@ def test_a_directory_that_is_there_is_followed(root: Path, commands: list[str], 
 )
 def test_a_shell_that_cannot_be_followed_is_nowhere(root: Path, command: str) -> None:
     shell = ShellDirectory(str(root))
-    shell.ran(command)
+    shell.follow(command)
     first = shell.now
     assert not Path(first).exists()
-    shell.ran(command)
+    shell.follow(command)
     assert shell.now != first, "nor is it where it was before"
-    shell.ran(f"cd {root}/src")
+    shell.follow(f"cd {root}/src")
     assert Path(shell.now) == root / "src"
 
 
 def test_a_new_shell_begins_in_the_root(root: Path) -> None:
     shell = ShellDirectory(str(root))
-    shell.ran("cd src")
-    shell.ran("anything", restarted=True)
+    shell.follow("cd src")
+    shell.follow("anything", restarted=True)
     assert Path(shell.now) == root

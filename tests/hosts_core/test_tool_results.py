@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from readcache import Reason, Reply, Session
+from readcache.core.model.tool_call import ToolCall
 from readcache.hosts.tool_results import answer_tool, without_status
-from readcache.model.tool_call import ToolCall
 
 TEXT = "".join(f"line {n} of a file with some words in it\n" for n in range(1, 61))
 NUMBERED = "".join(f"{n:6}\t{line}\n" for n, line in enumerate(TEXT.splitlines(), 1))

@@ -129,8 +129,8 @@ def test_of_thousands_of_omissions_the_longest_are_made() -> None:
     session = Session("/r", policy=Policy(any_output=True, max_markers=2))
     session.observe("python all.py", "".join(f"{line}\n" for line in lines))
     longest = {7: 300, 11: 400}  # number of the stretch -> its lines; the others have eight
-    stretches = [lines[15 * n : 15 * n + longest.get(n, 8)] for n in (*range(12), *range(40, 1_300))]
-    shown = "".join(f"{line}\n" for n, stretch in enumerate(stretches) for line in (*stretch, f"new {n}"))
+    spans = [lines[15 * n : 15 * n + longest.get(n, 8)] for n in (*range(12), *range(40, 1_300))]
+    shown = "".join(f"{line}\n" for n, span in enumerate(spans) for line in (*span, f"new {n}"))
     reply = session.observe("python some.py", shown)
     assert [len(left_out) for _, _, left_out in reply.omissions()] == [300, 400]
 

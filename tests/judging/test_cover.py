@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from readcache import Session
-from readcache.judging.cover import cover
-from readcache.model.events import Delivered, Moment, Piece, Wrote
-from readcache.model.key_view import Delivery
-from readcache.model.view import View
+from readcache.core.judging.cover import cover
+from readcache.core.model.events import Delivered, MappedSpan, Moment, Wrote
+from readcache.core.model.key_view import Delivery
+from readcache.core.model.view import View
 
 F = "/w/f"
 LINES = st.lists(st.sampled_from(["alpha line", "beta line", "gamma line", "}", ""]), min_size=1, max_size=12)
@@ -20,8 +20,8 @@ LINES = st.lists(st.sampled_from(["alpha line", "beta line", "gamma line", "}", 
 
 def shown(lines: list[str], first: int, sep: str | None, call: int) -> Delivered:
     text = "".join((f"{n}{sep}" if sep else "") + line + "\n" for n, line in enumerate(lines, first))
-    piece = Piece((F,), 0, len(lines), first, sep)
-    return Delivered(f"c{call}", text, "cat f", pieces=(piece,), when=Moment(call))
+    mapped = MappedSpan((F,), 0, len(lines), first, sep)
+    return Delivered(f"c{call}", text, "cat f", source_map=(mapped,), when=Moment(call))
 
 
 def anywhere(_delivery: Delivery) -> bool:
@@ -32,12 +32,12 @@ def anywhere(_delivery: Delivery) -> bool:
 def test_a_file_that_differs_anywhere_has_changed(old: list[str], new: list[str]) -> None:
     view = View()
     view.apply(shown(old, 1, None, 1))
-    found = cover(view, new, shown(new, 1, None, 2).pieces, anywhere)
+    found = cover(view, new, shown(new, 1, None, 2).source_map, anywhere)
     shared = min(len(old), len(new))
-    cut_off = old[: shared - 1] == new[: shared - 1]
+    is_truncated = old[: shared - 1] == new[: shared - 1]
     if old[:shared] == new[:shared]:
         assert found.changed == set()
-    elif not cut_off:
+    elif not is_truncated:
         assert found.changed == {F}
 
 
@@ -47,7 +47,7 @@ def test_a_last_line_that_was_cut_off_is_no_change(now: str, is_changed: bool) -
     view = View()
     view.apply(shown(lines, 1, None, 1))
     output = [*lines[:11], now]
-    assert bool(cover(view, output, shown(output, 1, None, 2).pieces, anywhere).changed) is is_changed
+    assert bool(cover(view, output, shown(output, 1, None, 2).source_map, anywhere).changed) is is_changed
 
 
 def test_lines_from_before_a_write_are_noted() -> None:
@@ -55,15 +55,15 @@ def test_lines_from_before_a_write_are_noted() -> None:
     view = View()
     view.apply(shown(lines, 1, None, 1))
     view.apply(Wrote("c2", (F,), "sed -i", 2))
-    assert cover(view, lines, shown(lines, 1, None, 3).pieces, anywhere).written == {F}
+    assert cover(view, lines, shown(lines, 1, None, 3).source_map, anywhere).written == {F}
 
 
 def test_a_delivery_that_the_filter_refuses_shows_no_change() -> None:
     view = View()
     view.apply(shown(["one line", "another line"], 1, None, 1))
-    pieces = shown(["one line", "a third line"], 1, None, 2).pieces
-    assert cover(view, ["one line", "a third line"], pieces, anywhere).changed == {F}
-    assert cover(view, ["one line", "a third line"], pieces, lambda _: False).changed == set()
+    source_map = shown(["one line", "a third line"], 1, None, 2).source_map
+    assert cover(view, ["one line", "a third line"], source_map, anywhere).changed == {F}
+    assert cover(view, ["one line", "a third line"], source_map, lambda _: False).changed == set()
 
 
 def shown_lines(first: int, last: int) -> str:

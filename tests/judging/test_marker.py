@@ -10,7 +10,7 @@ from hypothesis import given
 
 from readcache import Omitted, Policy, Session
 from readcache.context.notes import note_line
-from readcache.judging.marker import (
+from readcache.core.judging.marker import (
     ASK_AGAIN,
     UNCHANGED,
     Source,
@@ -19,7 +19,7 @@ from readcache.judging.marker import (
     write_gone,
     write_marker,
 )
-from readcache.model.text import session_tag
+from readcache.core.model.text import session_tag
 from tests.helpers import strategies
 from tests.helpers.files import TEXT, text, with_numbers
 

@@ -8,20 +8,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readcache.judging.match import Trust, map_output
-from readcache.model.claims import Anything, Claim, FileLines, Literal
-from readcache.model.events import Delivered, Moment, Piece
-from readcache.model.text import split_number
-from readcache.model.view import View
+from readcache.core.judging.match import OutputFacts, map_output
+from readcache.core.model.claims import Anything, Claim, FileLines, Literal
+from readcache.core.model.events import Delivered, MappedSpan, Moment
+from readcache.core.model.text import split_number
+from readcache.core.model.view import View
 
 F, G = "/w/f", "/w/g"
 LINES = [f"line {n}" for n in range(1, 31)]
 OTHER = [f"row {n}" for n in range(1, 11)]
 
 
-def places(pieces: Sequence[Piece]) -> list[tuple[str, int, int, int]]:
+def matched(source_map: Sequence[MappedSpan]) -> list[tuple[str, int, int, int]]:
     """(file, index of the first output line, how many, number of the first)."""
-    return [(piece.keys[0] if len(piece.keys) == 1 else "?", piece.at, piece.count, piece.first) for piece in pieces]
+    return [
+        (mapped.keys[0] if len(mapped.keys) == 1 else "?", mapped.at, mapped.count, mapped.first)
+        for mapped in source_map
+    ]
 
 
 def numbered(first: int, last: int) -> list[str]:
@@ -33,33 +36,33 @@ def knowing(*files: tuple[str, list[str]]) -> View:
     view = View()
     for call, (key, lines) in enumerate(files, 1):
         text = "".join(line + "\n" for line in lines)
-        piece = Piece((key,), 0, len(lines), 1, eof=True)
-        view.apply(Delivered(f"c{call}", text, "cat", pieces=(piece,), when=Moment(call)))
+        mapped = MappedSpan((key,), 0, len(lines), 1, eof=True)
+        view.apply(Delivered(f"c{call}", text, "cat", source_map=(mapped,), when=Moment(call)))
     return view
 
 
 def test_a_whole_file_is_all_of_the_output() -> None:
-    assert places(map_output([FileLines((F,))], LINES, View())) == [(F, 0, 30, 1)]
+    assert matched(map_output([FileLines((F,))], LINES, View())) == [(F, 0, 30, 1)]
 
 
 def test_a_range_begins_at_its_number() -> None:
-    assert places(map_output([FileLines((F,), (11, 20))], LINES[10:20], View())) == [(F, 0, 10, 11)]
+    assert matched(map_output([FileLines((F,), (11, 20))], LINES[10:20], View())) == [(F, 0, 10, 11)]
 
 
 def test_an_output_shorter_than_the_range_ends_with_the_file() -> None:
-    (piece,) = map_output([FileLines((F,), (21, 90))], LINES[20:], View())
-    assert (piece.first, piece.count, piece.eof) == (21, 10, True)
+    (mapped,) = map_output([FileLines((F,), (21, 90))], LINES[20:], View())
+    assert (mapped.first, mapped.count, mapped.eof) == (21, 10, True)
 
 
 def test_more_lines_than_asked_for_have_no_certain_place() -> None:
-    pieces = map_output([FileLines((F,), (1, 3))], LINES[:5], View())
-    assert all(piece.first == 0 for piece in pieces)
+    source_map = map_output([FileLines((F,), (1, 3))], LINES[:5], View())
+    assert all(mapped.first == 0 for mapped in source_map)
 
 
 def test_numbers_in_the_output_decide() -> None:
     output = ["a header", *numbered(5, 9), "", *numbered(20, 22)]
-    pieces = map_output([FileLines((F,), None, "\t")], output, View())
-    assert places(pieces) == [(F, 1, 5, 5), (F, 7, 3, 20)]
+    source_map = map_output([FileLines((F,), None, "\t")], output, View())
+    assert matched(source_map) == [(F, 1, 5, 5), (F, 7, 3, 20)]
 
 
 def test_numbers_outside_the_range_are_not_the_files() -> None:
@@ -68,29 +71,29 @@ def test_numbers_outside_the_range_are_not_the_files() -> None:
 
 def test_a_banner_is_a_border() -> None:
     claims: list[Claim] = [FileLines((F,)), Literal("---\n"), FileLines((G,))]
-    assert places(map_output(claims, [*LINES, "---", *OTHER], View())) == [(F, 0, 30, 1), (G, 31, 10, 1)]
+    assert matched(map_output(claims, [*LINES, "---", *OTHER], View())) == [(F, 0, 30, 1), (G, 31, 10, 1)]
 
 
 def test_a_missing_banner_does_not_hide_what_stands_there_but_its_numbers_are_open() -> None:
     claims: list[Claim] = [Literal("=== f ===\n"), FileLines((F,))]
-    assert places(map_output(claims, LINES, View())) == [(F, 0, 30, 0)]
+    assert matched(map_output(claims, LINES, View())) == [(F, 0, 30, 0)]
 
 
 def test_full_ranges_that_add_up_to_the_output_are_borders() -> None:
     claims: list[Claim] = [FileLines((F,), (1, 5)), Literal("\n"), FileLines((G,), (2, 4))]
     output = [*LINES[:5], "", *OTHER[1:4]]
-    assert places(map_output(claims, output, View())) == [(F, 0, 5, 1), (G, 6, 3, 2)]
+    assert matched(map_output(claims, output, View())) == [(F, 0, 5, 1), (G, 6, 3, 2)]
 
 
 def test_one_file_of_unknown_length_has_what_the_others_leave() -> None:
     claims = [FileLines((F,), (1, 5)), FileLines((G,))]
     view = knowing((F, LINES))
-    assert places(map_output(claims, [*LINES[:5], *OTHER], view)) == [(F, 0, 5, 1), (G, 5, 10, 1)]
+    assert matched(map_output(claims, [*LINES[:5], *OTHER], view)) == [(F, 0, 5, 1), (G, 5, 10, 1)]
 
 
 def test_known_lengths_tell_two_whole_files_apart() -> None:
     view = knowing((F, LINES), (G, OTHER))
-    assert places(map_output([FileLines((F,)), FileLines((G,))], [*LINES, *OTHER], view)) == [
+    assert matched(map_output([FileLines((F,)), FileLines((G,))], [*LINES, *OTHER], view)) == [
         (F, 0, 30, 1),
         (G, 30, 10, 1),
     ]
@@ -99,13 +102,13 @@ def test_known_lengths_tell_two_whole_files_apart() -> None:
 @pytest.mark.parametrize("second", [FileLines((G,)), FileLines((G,), (1, 99)), FileLines((G,), None)])
 def test_where_the_lengths_do_not_fit_the_border_is_open(second: FileLines) -> None:
     view = knowing((F, LINES), (G, OTHER))
-    (piece,) = map_output([FileLines((F,), (1, 5)), second], [*LINES[:5], *OTHER, "more"], view)
-    assert (set(piece.keys), piece.first, piece.count) == ({F, G}, 0, 16)
+    (mapped,) = map_output([FileLines((F,), (1, 5)), second], [*LINES[:5], *OTHER, "more"], view)
+    assert (set(mapped.keys), mapped.first, mapped.count) == ({F, G}, 0, 16)
 
 
 def test_two_unknown_files_in_a_row_are_lines_of_either() -> None:
-    (piece,) = map_output([FileLines((F,)), FileLines((G,))], [*LINES, *OTHER], View())
-    assert (set(piece.keys), piece.first, piece.count) == ({F, G}, 0, 40)
+    (mapped,) = map_output([FileLines((F,)), FileLines((G,))], [*LINES, *OTHER], View())
+    assert (set(mapped.keys), mapped.first, mapped.count) == ({F, G}, 0, 40)
 
 
 def test_an_output_that_nobody_can_foresee_is_nobodys() -> None:
@@ -130,24 +133,24 @@ OUTPUTS = st.lists(st.sampled_from([*LINES[:9], *OTHER[:4], *numbered(1, 6), "--
 
 @given(st.lists(CLAIMS, max_size=5), OUTPUTS, st.booleans())
 def test_pieces_lie_within_the_output_in_order_and_apart(claims: list[Claim], output: list[str], knows: bool) -> None:
-    pieces = map_output(claims, output, knowing((F, LINES), (G, OTHER)) if knows else View())
+    source_map = map_output(claims, output, knowing((F, LINES), (G, OTHER)) if knows else View())
     at = 0
-    for piece in pieces:
-        assert at <= piece.at
-        assert piece.count > 0
-        assert piece.keys
-        at = piece.at + piece.count
+    for mapped in source_map:
+        assert at <= mapped.at
+        assert mapped.count > 0
+        assert mapped.keys
+        at = mapped.at + mapped.count
     assert at <= len(output)
 
 
 @given(st.lists(CLAIMS, max_size=5), OUTPUTS)
 def test_numbered_pieces_say_the_numbers_that_stand_there(claims: list[Claim], output: list[str]) -> None:
-    for piece in map_output(claims, output, View()):
-        if piece.sep is not None and piece.first:
-            for k in range(piece.count):
-                line = output[piece.at + k]
-                found = [split_number(line, sep) for sep in (piece.sep[:1], piece.sep[-1:])]
-                assert piece.first + piece.shift + k in [pair[0] for pair in found if pair]
+    for mapped in map_output(claims, output, View()):
+        if mapped.sep is not None and mapped.first:
+            for k in range(mapped.count):
+                line = output[mapped.at + k]
+                found = [split_number(line, sep) for sep in (mapped.sep[:1], mapped.sep[-1:])]
+                assert mapped.first + mapped.shift + k in [pair[0] for pair in found if pair]
 
 
 @pytest.mark.parametrize("size", [20_000])
@@ -162,21 +165,21 @@ def test_a_long_output_of_many_parts_takes_no_time(size: int) -> None:
 # ---------------------------------------------------------------- what is certain
 
 
-def numbers(pieces: Sequence[Piece], key: str) -> dict[int, int]:
+def numbers(source_map: Sequence[MappedSpan], key: str) -> dict[int, int]:
     """Output line -> the number that it is believed to have in the file."""
-    return {p.at + k: p.first + k for p in pieces if p.keys == (key,) and p.first for k in range(p.count)}
+    return {p.at + k: p.first + k for p in source_map if p.keys == (key,) and p.first for k in range(p.count)}
 
 
 def test_a_range_that_ends_past_the_files_end_moves_no_line_into_the_wrong_file() -> None:
-    pieces = map_output([FileLines((G,), (1, 33)), FileLines((F,))], [*OTHER, *LINES], View())
-    assert numbers(pieces, F) == numbers(pieces, G) == {}
-    assert {key for piece in pieces for key in piece.keys} == {F, G}
+    source_map = map_output([FileLines((G,), (1, 33)), FileLines((F,))], [*OTHER, *LINES], View())
+    assert numbers(source_map, F) == numbers(source_map, G) == {}
+    assert {key for mapped in source_map for key in mapped.keys} == {F, G}
 
 
 def test_a_blank_line_between_two_files_is_no_border() -> None:
     claims: list[Claim] = [FileLines((G,), (1, 33)), Literal("\n"), FileLines((F,))]
-    pieces = map_output(claims, [*OTHER, "", *LINES[:22], "", *LINES[22:]], View())
-    assert numbers(pieces, F) == numbers(pieces, G) == {}
+    source_map = map_output(claims, [*OTHER, "", *LINES[:22], "", *LINES[22:]], View())
+    assert numbers(source_map, F) == numbers(source_map, G) == {}
 
 
 def test_lines_that_were_shown_before_bear_a_border_out() -> None:
@@ -187,48 +190,48 @@ def test_lines_that_were_shown_before_bear_a_border_out() -> None:
 
 def test_a_file_that_may_have_grown_says_nothing_about_where_the_next_begins() -> None:
     grown = [*OTHER, "row 11"]
-    pieces = map_output([FileLines((G,)), FileLines((F,))], [*grown, *LINES], knowing((G, OTHER)))
-    assert numbers(pieces, F) == {}
-    assert not any(piece.eof for piece in pieces)
+    source_map = map_output([FileLines((G,)), FileLines((F,))], [*grown, *LINES], knowing((G, OTHER)))
+    assert numbers(source_map, F) == {}
+    assert not any(mapped.eof for mapped in source_map)
 
 
 def test_the_beginning_of_a_file_of_unknown_length_says_nothing_about_where_the_next_begins() -> None:
     view = View()
-    shown = Piece((G,), 0, 8, 1)  # no more of the file was shown
-    view.apply(Delivered("c1", "\n".join(OTHER[:8]) + "\n", "sed", pieces=(shown,), when=Moment(1)))
-    pieces = map_output([FileLines((G,)), FileLines((F,), (1, 5))], [*OTHER, *LINES[:3]], view)
-    assert numbers(pieces, F) == {}
+    shown = MappedSpan((G,), 0, 8, 1)  # no more of the file was shown
+    view.apply(Delivered("c1", "\n".join(OTHER[:8]) + "\n", "sed", source_map=(shown,), when=Moment(1)))
+    source_map = map_output([FileLines((G,)), FileLines((F,), (1, 5))], [*OTHER, *LINES[:3]], view)
+    assert numbers(source_map, F) == {}
 
 
 def test_a_length_that_is_known_but_not_borne_out_is_no_border() -> None:
     changed = ["new first row", *OTHER[1:9]]
-    pieces = map_output([FileLines((G,)), FileLines((F,))], [*changed, *LINES], knowing((G, OTHER)))
-    assert numbers(pieces, F) == numbers(pieces, G) == {}
+    source_map = map_output([FileLines((G,)), FileLines((F,))], [*changed, *LINES], knowing((G, OTHER)))
+    assert numbers(source_map, F) == numbers(source_map, G) == {}
 
 
 def test_a_file_that_has_the_banner_as_a_line_makes_the_border_uncertain() -> None:
     claims: list[Claim] = [FileLines((F,)), Literal("---\n"), FileLines((G,))]
     output = ["---", "title: x", "---", *LINES, "---", *OTHER]
-    pieces = map_output(claims, output, View())
-    assert numbers(pieces, F) == numbers(pieces, G) == {}
+    source_map = map_output(claims, output, View())
+    assert numbers(source_map, F) == numbers(source_map, G) == {}
 
 
 def test_one_banner_for_each_file_is_certain() -> None:
     claims: list[Claim] = [FileLines((F,)), Literal("---\n"), FileLines((G,)), Literal("---\n"), FileLines((F,))]
-    pieces = map_output(claims, [*LINES[:4], "---", *OTHER, "---", *LINES[:4]], View())
-    assert places(pieces) == [(F, 0, 4, 1), (G, 5, 10, 1), (F, 16, 4, 1)]
+    source_map = map_output(claims, [*LINES[:4], "---", *OTHER, "---", *LINES[:4]], View())
+    assert matched(source_map) == [(F, 0, 4, 1), (G, 5, 10, 1), (F, 16, 4, 1)]
 
 
 def test_a_file_without_a_final_newline_has_its_last_line_in_the_banners() -> None:
     claims: list[Claim] = [FileLines((F,)), Literal("---\n"), FileLines((G,))]
-    pieces = map_output(claims, [*LINES[:29], LINES[29] + "---", *OTHER], View())
-    assert places(pieces) == [(F, 0, 29, 1), (G, 30, 10, 1)]
-    assert [piece.eof for piece in pieces] == [False, True]
+    source_map = map_output(claims, [*LINES[:29], LINES[29] + "---", *OTHER], View())
+    assert matched(source_map) == [(F, 0, 29, 1), (G, 30, 10, 1)]
+    assert [mapped.eof for mapped in source_map] == [False, True]
 
 
 def test_what_follows_a_numbered_file_may_begin_in_its_last_line() -> None:
-    pieces = map_output([FileLines((F,), sep="\t"), FileLines((G,))], [*numbered(1, 9), *OTHER], View())
-    assert (numbers(pieces, F)[0], numbers(pieces, G)) == (1, {})
+    source_map = map_output([FileLines((F,), sep="\t"), FileLines((G,))], [*numbered(1, 9), *OTHER], View())
+    assert (numbers(source_map, F)[0], numbers(source_map, G)) == (1, {})
 
 
 @pytest.mark.parametrize(
@@ -255,13 +258,13 @@ def test_a_complaint_is_never_content(line: str, around: tuple[list[str], list[s
     output = [*before, line, *after]
     for claims in ([FileLines((F,))], [FileLines((F,)), FileLines((G,))]):
         if len(claims) == 2 or not (before and after):  # alone, a file may well hold such a line in its midst
-            pieces = map_output(claims, output, View())
-            assert all(not piece.first for piece in pieces)
-            assert not any(piece.at <= len(before) < piece.at + piece.count for piece in pieces)
+            source_map = map_output(claims, output, View())
+            assert all(not mapped.first for mapped in source_map)
+            assert not any(mapped.at <= len(before) < mapped.at + mapped.count for mapped in source_map)
 
 
 def test_raw_lines_of_a_command_that_failed_have_no_numbers() -> None:
-    failed = Trust(failed=True)
+    failed = OutputFacts(failed=True)
     assert numbers(map_output([FileLines((F,))], ["the daemon is not running"], View(), failed), F) == {}
     assert numbers(map_output([FileLines((F,), sep="\t")], numbered(1, 9), View(), failed), F)[7] == 8
     after_a_landmark = map_output([Literal("== f\n"), FileLines((F,))], ["== f", *LINES], View(), failed)
@@ -273,8 +276,8 @@ def test_raw_lines_of_a_command_that_failed_have_no_numbers() -> None:
 def test_a_command_that_wrote_and_failed_may_have_complained_anywhere() -> None:
     claims: list[Claim] = [Literal("== f\n"), FileLines((F,)), Literal("done\n")]
     output = ["== f", *LINES, "nothing to be done about g", "done"]
-    assert numbers(map_output(claims, output, View(), Trust(failed=True, wrote=True)), F) == {}
-    assert numbers(map_output(claims, output, View(), Trust(wrote=True)), F)[1] == 1
+    assert numbers(map_output(claims, output, View(), OutputFacts(failed=True, wrote=True)), F) == {}
+    assert numbers(map_output(claims, output, View(), OutputFacts(wrote=True)), F)[1] == 1
 
 
 NOTICES = [
@@ -296,9 +299,9 @@ NOTICES = [
 def test_behind_a_notice_that_something_was_cut_no_raw_line_has_a_number(notice: str) -> None:
     output = [*LINES[:10], "half a li", notice, "ne", *OTHER]
     for claims in ([FileLines((F,))], [FileLines((F,), (1, 400))]):
-        pieces = map_output(claims, output, View())
-        assert numbers(pieces, F) == {k: k + 1 for k in range(10)}
-        assert not any(piece.eof for piece in pieces)
+        source_map = map_output(claims, output, View())
+        assert numbers(source_map, F) == {k: k + 1 for k in range(10)}
+        assert not any(mapped.eof for mapped in source_map)
     two = map_output([FileLines((F,)), Literal("---\n"), FileLines((G,))], [*output, "---", *OTHER], View())
     assert numbers(two, F) == numbers(two, G) == {}
 
@@ -332,18 +335,18 @@ def test_lines_cut_in_two_beside_a_notice_have_no_numbers_even_where_some_are_sh
 
 def test_a_file_that_speaks_of_truncation_is_shown_with_fewer_numbers_and_no_line_lost() -> None:
     output = [*LINES[:10], "[truncated]", *LINES[11:]]
-    pieces = map_output([FileLines((F,))], output, View())
-    assert sum(piece.count for piece in pieces) == len(output) - 1
+    source_map = map_output([FileLines((F,))], output, View())
+    assert sum(mapped.count for mapped in source_map) == len(output) - 1
     whole_range = map_output([FileLines((F,), (1, 30))], output, View())
-    assert places(whole_range) == [(F, 0, 30, 1)]  # as many lines as were asked for: nothing is missing
+    assert matched(whole_range) == [(F, 0, 30, 1)]  # as many lines as were asked for: nothing is missing
 
 
 def test_no_line_of_an_incomplete_output_has_a_number() -> None:
-    incomplete = Trust(complete=False)
+    incomplete = OutputFacts(complete=False)
     raw = [(FileLines((F,)), LINES), (FileLines((F,), (1, 30)), LINES)]
     for claim, output in [*raw, (FileLines((F,), sep="\t"), numbered(1, 9))]:
-        pieces = map_output([claim], output, View(), incomplete)
-        assert [(piece.first, piece.sep) for piece in pieces] == [(0, None)]
+        source_map = map_output([claim], output, View(), incomplete)
+        assert [(mapped.first, mapped.sep) for mapped in source_map] == [(0, None)]
 
 
 @pytest.mark.parametrize("banner", ["---\n", ""])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from readcache import Policy, Session
-from readcache.model.reply import Reason
+from readcache.core.model.reply import Reason
 from tests.helpers.files import text
 
 ANSWERS = (

@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from readcache import Omitted, Policy, Reply, Session
-from readcache.model.text import NUMBER, bodies, find_numbering
+from readcache.core.model.text import NUMBER, bodies, find_numbering
 from tests.helpers.replies import omits, sources
 
 FORMS = {

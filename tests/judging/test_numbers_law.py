@@ -15,9 +15,9 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from readcache import Omitted, Policy, Reply, Session, Shown
-from readcache.judging.numbers import Proof
-from readcache.model.spec.world import World
-from readcache.model.text import NUMBER
+from readcache.core.judging.numbers import Proof
+from readcache.core.model.spec.world import World
+from readcache.core.model.text import NUMBER
 
 FORMS = (
     "{n}: ",

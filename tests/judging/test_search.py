@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from readcache import Policy, Session
-from readcache.judging.cover import Coverage, Run
-from readcache.judging.line_index import LineIndex
-from readcache.judging.search import find_visible
-from readcache.judging.sources import Sources
-from readcache.model.call import other_call
-from readcache.model.events import Delivered, Moment, Piece, Wrote
-from readcache.model.tool_call import ToolCall
-from readcache.model.view import View
+from readcache.core.judging.cover import Coverage, Match
+from readcache.core.judging.line_index import LineIndex
+from readcache.core.judging.search import find_visible
+from readcache.core.judging.sources import Sources
+from readcache.core.model.call import other_call
+from readcache.core.model.events import Delivered, MappedSpan, Moment, Wrote
+from readcache.core.model.tool_call import ToolCall
+from readcache.core.model.view import View
 from tests.helpers.files import TEXT, text
 
 F, G = "/w/f", "/w/g"
@@ -26,18 +26,20 @@ KEYS = st.sampled_from([(), (F,), (G,), (F, G)])
 
 
 def shown(lines: list[str], call: int, keys: tuple[str, ...] = ()) -> Delivered:
-    pieces = (Piece(keys, 0, len(lines)),) if keys else ()
-    return Delivered(f"c{call}", "".join(line + "\n" for line in lines), "show", pieces=pieces, when=Moment(call))
+    source_map = (MappedSpan(keys, 0, len(lines)),) if keys else ()
+    return Delivered(
+        f"c{call}", "".join(line + "\n" for line in lines), "show", source_map=source_map, when=Moment(call)
+    )
 
 
-def found(view: View, lines: list[str], keys: tuple[str, ...], policy: Policy, coverage: Coverage) -> list[Run]:
+def found(view: View, lines: list[str], keys: tuple[str, ...], policy: Policy, coverage: Coverage) -> list[Match]:
     sources = Sources(view, other_call(ToolCall("c99", "show", None, ""), "c99", "/"), policy)
-    pieces = (Piece(keys, 0, len(lines)),) if keys else ()
-    return find_visible(view, lines, pieces, coverage, LineIndex(view.deliveries), sources, policy)
+    source_map = (MappedSpan(keys, 0, len(lines)),) if keys else ()
+    return find_visible(view, lines, source_map, coverage, LineIndex(view.deliveries), sources, policy)
 
 
-def places(runs: list[Run]) -> set[int]:
-    return {n for run in runs for n in range(run.low, run.high)}
+def lines_of(matches: list[Match]) -> set[int]:
+    return {n for match in matches for n in range(match.low, match.high)}
 
 
 @given(st.lists(st.tuples(LINES, KEYS), max_size=4), LINES, KEYS, st.sampled_from([Policy(), Policy(delta=True), MAX]))
@@ -47,13 +49,13 @@ def test_every_run_stands_at_its_source(
     view = View()
     for call, (theirs, their_keys) in enumerate(before, 1):
         view.apply(shown(theirs, call, their_keys))
-    runs = found(view, lines, keys, policy, Coverage())
-    assert len(places(runs)) == sum(run.high - run.low for run in runs), "runs are disjoint"
-    for run in runs:
-        theirs, _ = before[int(run.reference.event.call_id[1:]) - 1]
-        assert theirs[run.at : run.at + run.high - run.low] == lines[run.low : run.high]
+    matches = found(view, lines, keys, policy, Coverage())
+    assert len(lines_of(matches)) == sum(match.high - match.low for match in matches), "runs are disjoint"
+    for match in matches:
+        theirs, _ = before[int(match.visible.event.call_id[1:]) - 1]
+        assert theirs[match.at : match.at + match.high - match.low] == lines[match.low : match.high]
     if not keys and not policy.any_output:
-        assert not runs
+        assert not matches
 
 
 @given(st.lists(LINES, min_size=1, max_size=4), LINES)
@@ -65,7 +67,7 @@ def test_each_line_that_says_something_and_is_visible_is_found(before: list[list
     visible = {line for line, theirs in newest.items() if len(line) > 3 and theirs.count(line) <= 8}
     few = {line for line in lines if lines.count(line) <= 8}
     expected = {n for n, line in enumerate(lines) if line in visible & few}
-    assert expected <= places(found(view, lines, (), MAX, Coverage()))
+    assert expected <= lines_of(found(view, lines, (), MAX, Coverage()))
 
 
 def test_what_a_file_says_that_was_written_since_is_found_with_delta_alone() -> None:
@@ -75,8 +77,8 @@ def test_what_a_file_says_that_was_written_since_is_found_with_delta_alone() -> 
     view.apply(shown(lines, 2, (G,)))
     view.apply(Wrote("c3", (F,), "sed -i", 3))
     assert found(view, lines, (F,), Policy(), Coverage()) == [], "nor in what is another's: both are from before"
-    assert places(found(view, lines, (G,), Policy(), Coverage())) == set(range(12))
-    assert places(found(view, lines, (F,), Policy(delta=True), Coverage())) == set(range(12))
+    assert lines_of(found(view, lines, (G,), Policy(), Coverage())) == set(range(12))
+    assert lines_of(found(view, lines, (F,), Policy(delta=True), Coverage())) == set(range(12))
 
 
 def test_what_disagrees_with_its_visible_lines_is_looked_for_with_delta_alone() -> None:
@@ -100,8 +102,8 @@ def test_the_index_knows_the_newest_place_of_each_of_many_lines() -> None:
         view.apply(shown([f"line {n} of text {call % 50}" for n in range(100)], call))
         index.add(view.of_call(f"c{call}")[0])
     for call in range(11, 61):
-        (reference,) = index.propose([f"line {n} of text {call % 50}" for n in range(0, 100, 7)])
-        assert reference.event.call_id == f"c{call}"
+        (visible,) = index.propose([f"line {n} of text {call % 50}" for n in range(0, 100, 7)])
+        assert visible.event.call_id == f"c{call}"
     assert index.propose(["a line that stands nowhere"]) == []
 
 

@@ -7,10 +7,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from readcache import Policy, Session, UsageError
-from readcache.judging.compose import ASKED_AGAIN, is_worth
-from readcache.model.events import Delivered, Moment, Origin
-from readcache.model.policy import Prices
-from readcache.model.view import View
+from readcache.core.judging.compose import ASKED_AGAIN, is_worth
+from readcache.core.model.events import Delivered, Moment, Origin
+from readcache.core.model.policy import Prices
+from readcache.core.model.view import View
 from tests.helpers.files import text
 
 

@@ -7,13 +7,23 @@ import typing
 import pytest
 from hypothesis import given
 
+from readcache.core.model.claims import WHOLE_TREE
+from readcache.core.model.errors import StoreError
+from readcache.core.model.events import (
+    Account,
+    Amended,
+    Compacted,
+    Delivered,
+    Event,
+    MappedSpan,
+    MarkerRecord,
+    Rewound,
+    Wrote,
+)
+from readcache.core.model.reply import Outcome, Reason
+from readcache.core.model.text import digest
+from readcache.core.model.withheld import confirmed, mark_unconfirmed
 from readcache.log.store.codec import KINDS, decode, encode, names, wanted
-from readcache.model.claims import WHOLE_TREE
-from readcache.model.errors import StoreError
-from readcache.model.events import Account, Compacted, Delivered, Event, Piece, Pointer, Rewound, Settled, Wrote
-from readcache.model.reply import Outcome, Reason
-from readcache.model.text import digest
-from readcache.model.withheld import confirmed, mark_unconfirmed
 from tests.helpers import strategies
 
 
@@ -25,12 +35,16 @@ def test_every_event_survives_being_written_as_json(event: Event) -> None:
 
 
 def test_stores_know_fields_by_the_names_of_the_first_release() -> None:
-    marker = Pointer(0, None, 1, 2, ("c0",), wording="[LEFT_OUT]")
-    shown = encode(Delivered("c1", "text", "ls", pieces=(Piece(("/f",), 0, 1),), pointers=(marker,)))[1]
+    marker = MarkerRecord(0, None, 1, 2, ("c0",), wording="[LEFT_OUT]")
+    shown = encode(Delivered("c1", "text", "ls", source_map=(MappedSpan(("/f",), 0, 1),), markers=(marker,)))[1]
     assert shown["pieces"] == [{"keys": ["/f"], "at": 0, "count": 1}]
     stored = {"line": 0, "path": None, "start": 1, "end": 2, "sources": ["c0"], "marker": "[LEFT_OUT]"}
     assert shown["pointers"] == [stored]
-    assert encode(Wrote("c1", ("/f",), perhaps=("/g",)))[1] == {"call_id": "c1", "keys": ["/f"], "perhaps": ["/g"]}
+    assert encode(Wrote("c1", ("/f",), possible_writes=("/g",)))[1] == {
+        "call_id": "c1",
+        "keys": ["/f"],
+        "perhaps": ["/g"],
+    }
 
 
 def test_every_kind_of_event_has_a_name() -> None:
@@ -47,8 +61,8 @@ def test_an_event_without_text_has_none() -> None:
 
 
 def test_an_empty_text_is_a_text() -> None:
-    assert encode(Settled("c1", ""))[2] == ""
-    assert decode("settled", {"call_id": "c1"}, "") == Settled("c1", "")
+    assert encode(Amended("c1", ""))[2] == ""
+    assert decode("settled", {"call_id": "c1"}, "") == Amended("c1", "")
 
 
 def test_a_body_is_the_same_whatever_the_order_of_a_set() -> None:
@@ -88,7 +102,7 @@ def found(event: Event, keys: tuple[str, ...] = (), digests: tuple[str, ...] = (
 
 
 def shows(*keys: str) -> Delivered:
-    return Delivered("c", "x\n", "cat", pieces=(Piece(keys, 0, 1),))
+    return Delivered("c", "x\n", "cat", source_map=(MappedSpan(keys, 0, 1),))
 
 
 def test_a_delivery_is_found_by_each_path_that_it_shows() -> None:
@@ -103,7 +117,7 @@ def test_a_delivery_is_found_by_its_text() -> None:
 
 
 def test_a_delivery_is_found_by_the_path_it_points_into() -> None:
-    assert found(Delivered("c", "marker", "cat", pointers=(Pointer(0, "/r/a", 1, 9, ("b",)),)), ("/r/a",))
+    assert found(Delivered("c", "marker", "cat", markers=(MarkerRecord(0, "/r/a", 1, 9, ("b",)),)), ("/r/a",))
 
 
 @pytest.mark.parametrize("changed", ["/r/d/a", "/r/d", "/r", "/", WHOLE_TREE])
@@ -121,8 +135,8 @@ def test_only_what_shows_something_or_moves_the_conversation_has_names() -> None
 
 def test_a_reply_that_nobody_confirmed_keeps_its_text_and_what_the_whole_output_was() -> None:
     account = Account("r", Outcome.UNCHANGED, Reason.COVERED, 900, 200)
-    event = Delivered("c1", "[marker]\n", "cat f", pointers=(Pointer(0, "/f", 1, 9, ("c0",)),), account=account)
-    waiting = mark_unconfirmed(event, "one\ntwo\n", (Piece(("/f",), 0, 2, 1),))
+    event = Delivered("c1", "[marker]\n", "cat f", markers=(MarkerRecord(0, "/f", 1, 9, ("c0",)),), account=account)
+    waiting = mark_unconfirmed(event, "one\ntwo\n", (MappedSpan(("/f",), 0, 2, 1),))
     kind, body, text = encode(waiting)
     assert (body["unconfirmed"], body["output"]["pieces"], text) == (
         True,
@@ -137,6 +151,6 @@ def test_a_row_of_an_earlier_version_is_confirmed() -> None:
     event = decode("delivered", {"call_id": "c1", "label": "cat f"}, "text\n")
     assert isinstance(event, Delivered)
     assert not event.unconfirmed
-    settled = decode("settled", {"call_id": "c1"}, "text\n")
-    assert isinstance(settled, Settled)
-    assert (settled.confirms, settled.reason) == (False, None)
+    amended = decode("settled", {"call_id": "c1"}, "text\n")
+    assert isinstance(amended, Amended)
+    assert (amended.confirms, amended.reason) == (False, None)

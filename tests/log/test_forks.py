@@ -72,7 +72,7 @@ begun = threading.Event()
 
 class Slow:
     def find_spec(self, name, path=None, target=None):
-        if name in ("readcache.shell.walk", "bashlex.parser"):
+        if name in ("readcache.core.shell.walk", "bashlex.parser"):
             begun.set()
             time.sleep(1)
 

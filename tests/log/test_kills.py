@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from readcache import Outcome, Session
+from readcache.core.model.spec.marker import demand
+from readcache.core.model.spec.world import World
 from readcache.log.store.sqlite import SqliteStore
-from readcache.model.spec.marker import demand
-from readcache.model.spec.world import World
 from tests.helpers.files import WATCHDOG, text
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -82,9 +82,9 @@ def do(session: Session, step: tuple[str, ...]) -> dict[str, Any]:
     if what == "read":
         return {call_id: session.observe(rest[0], printed(rest[0]), call_id=call_id).text}
     if what == "settle":
-        cut = "".join(printed("cat g").splitlines(True)[: int(rest[0])])
-        session.settle(call_id, cut)
-        return {call_id: cut}
+        shortened = "".join(printed("cat g").splitlines(True)[: int(rest[0])])
+        session.settle(call_id, shortened)
+        return {call_id: shortened}
     if what == "compacted":
         return dict(session.compacted(keep=step[1:]).rewrites)
     if what == "wrote":

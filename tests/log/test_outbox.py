@@ -11,18 +11,28 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from readcache.core.model.call import command_call
+from readcache.core.model.errors import StoreError
+from readcache.core.model.events import (
+    Compacted,
+    Delivered,
+    Event,
+    Forgot,
+    MarkerRecord,
+    Missed,
+    Moment,
+    Record,
+    Rewound,
+)
+from readcache.core.model.policy import Policy, Rules
+from readcache.core.model.text import session_tag
+from readcache.core.model.view import View
+from readcache.core.shell.read import read_command
 from readcache.log import log as log_module
 from readcache.log.log import Log
 from readcache.log.reader import Confirm, Reader
 from readcache.log.store import StoreGone
 from readcache.log.store.memory import MemoryStore
-from readcache.model.call import command_call
-from readcache.model.errors import StoreError
-from readcache.model.events import Compacted, Delivered, Event, Forgot, Missed, Moment, Pointer, Record, Rewound
-from readcache.model.policy import Policy, Rules
-from readcache.model.text import session_tag
-from readcache.model.view import View
-from readcache.shell.read import read_command
 from tests.helpers.files import TEXT
 
 FILES = {name: TEXT.replace("line", name) for name in "fg"}
@@ -208,9 +218,9 @@ def test_nothing_is_lost_and_nothing_is_applied_twice(steps: list[Step]) -> None
 @pytest.mark.parametrize("fails_after", range(5))
 def test_the_markers_of_a_fork_are_stored_without_lines_if_the_store_fails(fails_after: int) -> None:
     world = World()
-    marker = Delivered("c1", TEXT, "cat f", pointers=(Pointer(0, None, 1, 9, ("c0",)),), when=Moment(1))
+    marker = Delivered("c1", TEXT, "cat f", markers=(MarkerRecord(0, None, 1, 9, ("c0",)),), when=Moment(1))
     world.store.break_after(fails_after, is_gone=False)
     world.reader.tell("", lambda _: [marker])
     assert world.reader.log.view.is_visible("c1")
     world.store.heal()
-    assert [d.event.pointers for d in world.reader.view.of_call("c1")] == [marker.pointers]
+    assert [d.event.markers for d in world.reader.view.of_call("c1")] == [marker.markers]

@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 
 from readcache import Session
+from readcache.core.model.call import Call, command_call
+from readcache.core.model.events import Compacted, Rewound
+from readcache.core.model.policy import Head, Policy, Rules
+from readcache.core.model.reply import Outcome, Reason, Reply
+from readcache.core.model.text import session_tag
+from readcache.core.shell.read import read_command
 from readcache.log.log import LATELY, Log
 from readcache.log.reader import Confirm, Reader
 from readcache.log.store import open_store
 from readcache.log.store.sqlite import SqliteStore
-from readcache.model.call import Call, command_call
-from readcache.model.events import Compacted, Rewound
-from readcache.model.policy import Head, Policy, Rules
-from readcache.model.reply import Outcome, Reason, Reply
-from readcache.model.text import session_tag
-from readcache.shell.read import read_command
 from tests.helpers.files import TEXT
 from tests.helpers.one_call import answer as answer_one
 
@@ -333,7 +333,7 @@ def test_the_log_tells_each_call_once_with_what_it_showed(path: Path) -> None:
     events = [record.event for record in log.records()]
     log.close()
     assert events[0].text == TEXT  # type: ignore[union-attr]
-    assert [len(event.pointers) for event in events] == [0, 1]  # type: ignore[union-attr]
+    assert [len(event.markers) for event in events] == [0, 1]  # type: ignore[union-attr]
 
 
 def test_counters_are_those_of_a_session(path: Path) -> None:

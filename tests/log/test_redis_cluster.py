@@ -9,10 +9,10 @@ from collections.abc import Iterator
 import pytest
 
 from readcache import Session
+from readcache.core.model.errors import StoreError
+from readcache.core.model.events import Compacted
 from readcache.log.store import open_store, redis_server
 from readcache.log.store.redis import RedisStore
-from readcache.model.errors import StoreError
-from readcache.model.events import Compacted
 from tests.helpers.redis_server import PROGRAM, Server, free_port
 from tests.log.test_redis_store import client, omits, wait_until
 
@@ -105,10 +105,10 @@ def test_who_names_a_node_as_a_server_or_a_server_as_a_cluster_is_told_what_to_c
 
 def test_who_names_a_sentinel_is_told_to_name_the_primary() -> None:
     primary, port = Server(port=True), free_port()
-    settings = primary.place / "sentinel.conf"
+    settings = primary.directory / "sentinel.conf"
     settings.write_text(f"sentinel monitor it 127.0.0.1 {primary.port} 1\n")
     words = [str(PROGRAM), str(settings), "--sentinel", "--port", str(port), "--bind", "127.0.0.1"]
-    words += ["--dir", str(primary.place)]
+    words += ["--dir", str(primary.directory)]
     with subprocess.Popen(words, stdout=subprocess.DEVNULL) as sentinel:
         try:
             wait_until(lambda: is_told_of_the_primary(port))

@@ -13,9 +13,9 @@ from concurrent.futures import ProcessPoolExecutor
 import pytest
 
 from readcache import Outcome, Reply, Session
+from readcache.core.model.spec.marker import demand
+from readcache.core.model.spec.world import World
 from readcache.log.store.redis import RedisStore
-from readcache.model.spec.marker import demand
-from readcache.model.spec.world import World
 from tests.helpers.files import wait_until
 from tests.helpers.redis_server import Server
 from tests.session.test_crowds import READERS, ROUNDS, a_read, ask, crowd, many, processes
@@ -95,9 +95,9 @@ def work(server: Server, number: int, made: list[int], stop: threading.Event) ->
             demand(world.answered("main", reply, output))
             calls += 1
             made[number] = calls
-            is_cut = reply.outcome is not Outcome.FULL
-            omitted += is_cut
-            since = since + is_cut if stop.is_set() else 0
+            is_shortened = reply.outcome is not Outcome.FULL
+            omitted += is_shortened
+            since = since + is_shortened if stop.is_set() else 0
             longest = max(longest, took)
             assert calls < 100_000
     return calls, omitted, longest

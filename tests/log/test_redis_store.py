@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from readcache import Omitted, Outcome, Session
+from readcache.core.model.errors import StoreError, UsageError
+from readcache.core.model.events import Amended, Compacted, Delivered, Failed, MappedSpan
 from readcache.log.store import StoreGone, open_store, redis, redis_server
 from readcache.log.store.redis import RedisStore
-from readcache.model.errors import StoreError, UsageError
-from readcache.model.events import Compacted, Delivered, Failed, Piece, Settled
 from tests.helpers import colliding
 from tests.helpers.files import WATCHDOG, text
 from tests.helpers.one_call import one_call_session
@@ -72,7 +72,7 @@ class TestRedisStore(StoreConformance):
 
 
 def shows(call_id: str, text: str = "x\n") -> Delivered:
-    return Delivered(call_id, text, "cat /r/a", pieces=(Piece(("/r/a",), 0, 1, 1),))
+    return Delivered(call_id, text, "cat /r/a", source_map=(MappedSpan(("/r/a",), 0, 1, 1),))
 
 
 def client(server: Server) -> Any:
@@ -81,7 +81,7 @@ def client(server: Server) -> Any:
     return redis.Redis.from_url(server.url)
 
 
-def held(server: Server, url: str) -> bytes:
+def stored_bytes(server: Server, url: str) -> bytes:
     """Everything that the server holds under the URL's prefix."""
     out = b""
     with client(server) as asked:
@@ -120,7 +120,7 @@ def test_a_session_is_one_hash_that_ends_when_it_is_not_used(shared: Server, url
 def test_long_texts_are_compressed(shared: Server, url: str, store: RedisStore) -> None:
     before = "".join(f"line {n} of a file\n" for n in range(500))
     store.append("s", "a", [shows("c1", before)], 1.0)
-    assert len(held(shared, url)) < len(before) / 3
+    assert len(stored_bytes(shared, url)) < len(before) / 3
     assert [r.event.text for r in store.records("s")] == [before]  # type: ignore[union-attr]
 
 
@@ -131,7 +131,7 @@ def test_what_a_harness_took_out_before_anybody_saw_it_is_not_on_the_server(shar
         session.settle("c1", FILE)
         session.settle("c2", "")
         assert omits(session)
-    stored = held(shared, url)
+    stored = stored_bytes(shared, url)
     assert b"secret" not in stored
     with RedisStoreOpened(url) as store:
         assert "secret" not in repr(list(store.records("s")))
@@ -142,14 +142,14 @@ def test_what_a_harness_took_out_before_anybody_saw_it_is_not_on_the_server(shar
 def test_what_another_call_still_shows_stays(store: RedisStore) -> None:
     store.append("s", "a", [shows("c1"), shows("c2"), shows("c3")], 1.0)
     for call in ("c1", "c2"):
-        store.append("s", "a", [Settled(call, "", erases=True)], 2.0)
+        store.append("s", "a", [Amended(call, "", erases=True)], 2.0)
     found = {r.event.call_id: r.event.text for r in store.records("s") if isinstance(r.event, Delivered)}
     assert found == {"c1": "", "c2": "", "c3": "x\n"}
 
 
 def test_of_texts_with_one_digest_the_right_one_is_erased(store: RedisStore) -> None:
     store.append("s", "a", [shows("c1", colliding.ONE), shows("c2", colliding.OTHER)], 1.0)
-    store.append("s", "a", [Settled("c2", "", erases=True)], 2.0)
+    store.append("s", "a", [Amended("c2", "", erases=True)], 2.0)
     store.append("s", "a", [shows("c3", colliding.OTHER)], 3.0)
     found = [r.event.text for r in store.records("s") if isinstance(r.event, Delivered)]
     assert found == [colliding.ONE, "", colliding.OTHER]
@@ -159,7 +159,7 @@ def test_an_erased_event_is_erased_for_those_who_read_within_the_transaction(sto
     store.append("s", "a", [shows("c1")], 1.0)
     with store.transaction():
         store.append(
-            "s", "a", [shows("c2", "y\n"), Settled("c1", "", erases=True), Settled("c2", "", erases=True)], 2.0
+            "s", "a", [shows("c2", "y\n"), Amended("c1", "", erases=True), Amended("c2", "", erases=True)], 2.0
         )
         assert not [r for r in store.records("s") if getattr(r.event, "text", "")]
     assert not [r for r in store.records("s") if getattr(r.event, "text", "")]

@@ -20,12 +20,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from readcache import Omitted, Outcome, Reason, Session
+from readcache.core.model.errors import StoreError, UsageError
+from readcache.core.model.events import Compacted, Delivered, Failed, MappedSpan, Rewound
 from readcache.log.store import open_store, sqlite_file
 from readcache.log.store.memory import MemoryStore
 from readcache.log.store.schema import VERSION
 from readcache.log.store.sqlite import SqliteStore
-from readcache.model.errors import StoreError, UsageError
-from readcache.model.events import Compacted, Delivered, Failed, Piece, Rewound
 from tests.helpers import colliding, strategies
 from tests.helpers.files import TEXT, WATCHDOG, text
 
@@ -45,7 +45,7 @@ def store(path: Path) -> Iterator[SqliteStore]:
 
 
 def shows(call_id: str, path: str = "/r/a", text: str = "x\n") -> Delivered:
-    return Delivered(call_id, text, f"cat {path}", pieces=(Piece((path,), 0, 1, 1),))
+    return Delivered(call_id, text, f"cat {path}", source_map=(MappedSpan((path,), 0, 1, 1),))
 
 
 def call_ids(store: SqliteStore) -> list[str]:
@@ -89,8 +89,8 @@ def test_a_file_of_ours_that_others_may_read_is_taken_from_them(path: Path) -> N
 @pytest.mark.parametrize("ending", ["", "-wal", "-shm", "-journal", None])
 def test_a_file_that_another_user_can_write_is_refused(tmp_path: Path, ending: str | None) -> None:
     """None: the directory is theirs."""
-    for place in (tmp_path, *list(tmp_path.parents)[:-2]):
-        place.chmod(place.stat().st_mode | 0o011)
+    for directory in (tmp_path, *list(tmp_path.parents)[:-2]):
+        directory.chmod(directory.stat().st_mode | 0o011)
     shared = tmp_path / "shared"
     shared.mkdir()
     shared.chmod(0o777)
@@ -420,8 +420,8 @@ def test_an_event_with_a_value_of_a_wrong_type_is_refused_or_survived(path: Path
 def test_a_full_disk_is_a_store_error_and_what_was_there_stays(path: Path) -> None:
     program = """
         import resource, sys
-        from readcache.model.errors import StoreError
-        from readcache.model.events import Delivered
+        from readcache.core.model.errors import StoreError
+        from readcache.core.model.events import Delivered
         from readcache.log.store.sqlite import SqliteStore
         store = SqliteStore(sys.argv[1])
         store.append("s", "a", [Delivered("kept", "text", "cat")], 1.0)
@@ -506,7 +506,7 @@ def test_a_writer_killed_at_any_moment_leaves_a_prefix_of_its_events(
 ) -> None:
     program = """
         import sys
-        from readcache.model.events import Delivered
+        from readcache.core.model.events import Delivered
         from readcache.log.store.sqlite import SqliteStore
         store = SqliteStore(sys.argv[1])
         for n in range(1_000_000):
@@ -539,7 +539,7 @@ def test_many_processes_judge_one_after_the_other(path: Path, record_property: C
     """Two servers on one database locked each other out."""
     program = """
         import sys
-        from readcache.model.events import Delivered
+        from readcache.core.model.events import Delivered
         from readcache.log.store import sqlite_file
         from readcache.log.store.sqlite import SqliteStore
         sqlite_file.BUSY_SECONDS = 100  # on a machine that is busy with other things

@@ -14,29 +14,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readcache.log.store import HELD_SECONDS, Store
-from readcache.log.store.memory import MemoryStore
-from readcache.log.store.sqlite import SqliteStore
-from readcache.model.claims import WHOLE_TREE
-from readcache.model.errors import StoreError
-from readcache.model.events import (
+from readcache.core.model.claims import WHOLE_TREE
+from readcache.core.model.errors import StoreError
+from readcache.core.model.events import (
+    Amended,
     Compacted,
     Delivered,
     Event,
     Failed,
     Forgot,
+    MappedSpan,
+    MarkerRecord,
     Moment,
     Origin,
-    Piece,
-    Pointer,
     Record,
     Rewound,
-    Settled,
     Wrote,
 )
-from readcache.model.key_view import Reference
-from readcache.model.text import digest
-from readcache.model.view import View
+from readcache.core.model.key_view import VisibleSpan
+from readcache.core.model.text import digest
+from readcache.core.model.view import View
+from readcache.log.store import IN_USE_SECONDS, Store
+from readcache.log.store.memory import MemoryStore
+from readcache.log.store.sqlite import SqliteStore
 from tests.helpers import colliding, strategies
 
 StoreFactory = Callable[[], Store]
@@ -44,7 +44,7 @@ FRESH = (f"session {n}" for n in itertools.count())  # examples share a store, n
 
 
 def shows(call_id: str, path: str = "/r/a", text: str = "x\n") -> Delivered:
-    return Delivered(call_id, text, f"cat {path}", pieces=(Piece((path,), 0, 1, 1),))
+    return Delivered(call_id, text, f"cat {path}", source_map=(MappedSpan((path,), 0, 1, 1),))
 
 
 def calls(records: Any) -> list[str]:
@@ -74,7 +74,7 @@ class StoreConformance:
         self, store: Store, written: list[Event], agent: str, session: str
     ) -> None:
         session = next(FRESH) + session
-        written = [replace(event, erases=False) if isinstance(event, Settled) else event for event in written]
+        written = [replace(event, erases=False) if isinstance(event, Amended) else event for event in written]
         last = store.append(session, agent, written, at=1_700_000_000.25)
         records = list(store.records(session, agent))
         assert [record.event for record in records] == written
@@ -185,14 +185,14 @@ class StoreConformance:
         self.finds(store, ["c0", "c1", "c2"], "/r/a")
 
     def test_a_look_up_finds_the_markers_that_stood_for_what_is_looked_up(self, store: Store) -> None:
-        into_path = Delivered("c2", "[1]", "cat", pointers=(Pointer(0, "/r/a", 1, 2, ("c1",)),))
-        to_whole = Delivered("c4", "[2]", "ls", pointers=(Pointer(0, None, 1, 2, ("c3",)),))
+        into_path = Delivered("c2", "[1]", "cat", markers=(MarkerRecord(0, "/r/a", 1, 2, ("c1",)),))
+        to_whole = Delivered("c4", "[2]", "ls", markers=(MarkerRecord(0, None, 1, 2, ("c3",)),))
         store.append("s", "a", [shows("c1"), into_path, shows("c3", "/r/b", "ls\n"), to_whole], 1.0)
         self.finds(store, ["c1", "c2"], "/r/a")
         self.finds(store, ["c3", "c4"], digests=(digest("ls\n"),))
 
     def test_a_look_up_finds_what_was_settled_for_the_deliveries_it_finds(self, store: Store) -> None:
-        store.append("s", "a", [shows("c1"), shows("c2", "/r/b"), Settled("c1", "cut"), Settled("c2", "cut too")], 1.0)
+        store.append("s", "a", [shows("c1"), shows("c2", "/r/b"), Amended("c1", "cut"), Amended("c2", "cut too")], 1.0)
         self.finds(store, ["c1", "c1"], "/r/a")
         self.finds(store, ["c2", "c2"], digests=(digest("cut too"),))
 
@@ -221,7 +221,7 @@ class StoreConformance:
         self.agree(store, session, complete, PATHS, [digest(text) for text in TEXTS])
 
     def test_a_file_that_a_cut_left_no_line_of_is_as_unknown_as_one_that_was_never_shown(self, store: Store) -> None:
-        gone: list[Event] = [shows("c1", "/r/a"), Settled("c1", "cut\n", ()), Compacted(frozenset())]
+        gone: list[Event] = [shows("c1", "/r/a"), Amended("c1", "cut\n", ()), Compacted(frozenset())]
         for event in (*gone, Wrote("w", ("/r/a",), "edit", 2), shows("c2", "/r/a")):
             store.append("s", "main", [event], 1.0)
         self.agree(store, "s", fold(store.records("s", "main")), ["/r/a"], [])
@@ -235,9 +235,9 @@ class StoreConformance:
         assert (part.calls.number, part.calls.tokens) == (complete.calls.number, complete.calls.tokens)
         assert [known(part, key) for key in keys] == [known(complete, key) for key in keys]
         for name in digests:
-            found = part.whole(name)
+            found = part.identical(name)
             if found is None:
-                assert complete.whole(name) is None
+                assert complete.identical(name) is None
             else:
                 assert found.event in [delivery.event for delivery in complete.of_call(found.event.call_id)]
 
@@ -274,7 +274,7 @@ class StoreConformance:
         store.take_out("s", at=2.0)
         store.take_out("s", at=3.0)
         assert list(store.sessions()) == [("s", "main", 1, 3.0)]
-        store.take_out("s", at=3.0 + HELD_SECONDS)
+        store.take_out("s", at=3.0 + IN_USE_SECONDS)
         assert list(store.sessions()) == []
         assert list(store.records("s")) == []
 
@@ -387,7 +387,7 @@ def logs(draw: st.DrawFn) -> list[tuple[str, Event]]:
     """A session's events with their contexts: calls are counted, what is settled is a part of what was delivered."""
     out: list[tuple[str, Event]] = []
     numbers: dict[str, int] = {}
-    shown: dict[tuple[str, str], list[Piece]] = {}
+    shown: dict[tuple[str, str], list[MappedSpan]] = {}
     for kind in draw(st.lists(st.sampled_from("dddddwsgckrrf"), max_size=14)):
         agent = draw(st.sampled_from(["main", "main", "main", "child"]))
         call_id = draw(CALL_IDS)
@@ -395,14 +395,16 @@ def logs(draw: st.DrawFn) -> list[tuple[str, Event]]:
             numbers[agent] = numbers.get(agent, 0) + 1
         made = draw(event(kind, call_id, numbers.get(agent, 0), shown.get((agent, call_id), [])))
         if isinstance(made, Delivered):
-            shown[agent, call_id] = list(made.pieces)
+            shown[agent, call_id] = list(made.source_map)
         out.append((agent, made))
     return out
 
 
-def event(kind: str, call_id: str, call: int, shown: list[Piece]) -> st.SearchStrategy[Event]:
+def event(kind: str, call_id: str, call: int, shown: list[MappedSpan]) -> st.SearchStrategy[Event]:
     keys = st.lists(st.sampled_from(PATHS), min_size=1, max_size=2).map(tuple)
-    pieces = st.lists(st.builds(Piece, keys, st.just(0), st.integers(1, 9), st.integers(0, 9)), max_size=2).map(tuple)
+    source_map = st.lists(
+        st.builds(MappedSpan, keys, st.just(0), st.integers(1, 9), st.integers(0, 9)), max_size=2
+    ).map(tuple)
     changed = st.lists(st.sampled_from([*PATHS, "/r/d"]), max_size=1).map(tuple)
     texts, kept = st.sampled_from(TEXTS), st.frozensets(CALL_IDS, max_size=3)
     origins = st.sampled_from([Origin.RESULT, Origin.RESULT, Origin.COMMAND])
@@ -413,13 +415,13 @@ def event(kind: str, call_id: str, call: int, shown: list[Piece]) -> st.SearchSt
             text=texts,
             label=st.just("cat"),
             origin=origins,
-            pieces=pieces,
+            source_map=source_map,
             changed=changed,
             when=st.just(Moment(call, call * 10)),
         ),
         "w": st.builds(Wrote, st.just(call_id), keys, st.just("edit"), st.just(call)),
         "s": st.builds(
-            Settled, st.just(call_id), texts, st.sampled_from([(), tuple(shown[:1]), tuple(shown)]), origin=origins
+            Amended, st.just(call_id), texts, st.sampled_from([(), tuple(shown[:1]), tuple(shown)]), origin=origins
         ),
         "g": st.builds(Forgot, kept),
         "c": st.just(Compacted(frozenset())),
@@ -444,9 +446,9 @@ def fold(records: Any) -> View:
 def known(view: View, key: str) -> Any:
     """All that a view knows of a key, as plain data."""
 
-    def plain(reference: Reference) -> tuple[Delivered, Piece]:
-        return reference.delivery.event, reference.piece
+    def plain(visible: VisibleSpan) -> tuple[Delivered, MappedSpan]:
+        return visible.delivery.event, visible.mapped
 
     state = view.key(key)
-    spans = [(start, end, plain(reference)) for start, end, reference in state.numbered.overlaps(1, 10**9)]
+    spans = [(start, end, plain(visible)) for start, end, visible in state.numbered.overlaps(1, 10**9)]
     return spans, [plain(r) for r in state.loose], [plain(r) for r in state.stale], state.invalid if spans else None

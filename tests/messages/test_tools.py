@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from readcache import Session
-from readcache.context.tool_calls import ListedCall, overwritten, pieces_of
+from readcache.context.tool_calls import ListedCall, overwritten, source_map_of
+from readcache.core.messages.messages import Kind, Part
+from readcache.core.messages.tools import lines_read, tool_use
+from readcache.core.model.tool_call import AskedCommand, AskedRead, ToolCall
 from readcache.hosts.tool_results import answer_tool
-from readcache.messages.messages import Kind, Part
-from readcache.messages.tools import lines_read, tool_use
-from readcache.model.tool_call import AskedCommand, AskedRead, ToolCall
 from readcache.transcripts.tools import understood
 from tests.helpers.adversaries import beside_a_loop
 
@@ -82,14 +82,14 @@ READS = [
 def test_a_read_is_a_read_for_all(name: str, arguments: dict[str, Any]) -> None:
     assert live(name, arguments, TEXT).view.covers("/repo/a.py", 1, 60)
     assert isinstance(recorded(name, arguments, TEXT).asked, AskedRead)
-    assert [piece.keys for piece in pieces_of(in_messages(name, arguments, TEXT))] == [("/repo/a.py",)]
+    assert [mapped.keys for mapped in source_map_of(in_messages(name, arguments, TEXT))] == [("/repo/a.py",)]
 
 
 @pytest.mark.parametrize("arguments", [{"path": "a.py", "offset": 5}, {"path": "a.py", "pattern": "x"}])
 def test_a_read_of_uncertain_lines_is_not_a_read_for_any(arguments: dict[str, Any]) -> None:
     assert not live("read", arguments, TEXT).view.covers("/repo/a.py", 1, 1)
     assert not isinstance(recorded("read", arguments, TEXT).asked, AskedRead)
-    assert pieces_of(in_messages("read", arguments, TEXT)) == ()
+    assert source_map_of(in_messages("read", arguments, TEXT)) == ()
 
 
 @pytest.mark.parametrize("key", ["command", "cmd", "script"])
@@ -122,7 +122,7 @@ def test_an_edit_is_told_by_all(name: str, arguments: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "more", "is_whole"),
+    ("name", "more", "is_complete"),
     [
         ("write_to_file", {}, True),
         ("append_file", {}, False),
@@ -130,11 +130,11 @@ def test_an_edit_is_told_by_all(name: str, arguments: dict[str, Any]) -> None:
         ("insert", {}, False),
     ],
 )
-def test_only_a_whole_new_content_is_content(name: str, more: dict[str, Any], is_whole: bool) -> None:
+def test_only_a_whole_new_content_is_content(name: str, more: dict[str, Any], is_complete: bool) -> None:
     call = (name, {"path": "a.py", "content": TEXT, **more}, "done")
-    assert live(*call).view.covers("/repo/a.py", 1, 60) == is_whole
-    assert (recorded(*call).writes[0].content == TEXT) == is_whole
-    assert overwritten(in_messages(*call)) == (frozenset(["/repo/a.py"]) if is_whole else frozenset())
+    assert live(*call).view.covers("/repo/a.py", 1, 60) == is_complete
+    assert (recorded(*call).writes[0].content == TEXT) == is_complete
+    assert overwritten(in_messages(*call)) == (frozenset(["/repo/a.py"]) if is_complete else frozenset())
 
 
 def test_a_list_of_things_to_do_is_left_alone_by_all() -> None:

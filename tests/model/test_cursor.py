@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 
 from readcache import Session
-from readcache.model.cursor import Cursor, NoSuchCall
-from readcache.model.events import Event, Record
-from readcache.model.view import View
+from readcache.core.model.cursor import Cursor, NoSuchCall
+from readcache.core.model.events import Event, Record
+from readcache.core.model.view import View
 from tests.helpers.strategies import KEYS, histories
 
 TEXT = "".join(f"line {n} of a file with some words in it\n" for n in range(1, 101))
@@ -34,8 +34,8 @@ def records_of(log: list[Event]) -> list[Record]:
 
 def seen(view: View) -> tuple[object, ...]:
     """All that can be asked of a view."""
-    spans = [[(a, b, r.event.call_id, r.piece) for a, b, r in view.key(key).numbered.overlaps(1, 99)] for key in KEYS]
-    stale = [[(r.event.call_id, r.piece) for r in view.key(key).stale] for key in KEYS]
+    spans = [[(a, b, r.event.call_id, r.mapped) for a, b, r in view.key(key).numbered.overlaps(1, 99)] for key in KEYS]
+    stale = [[(r.event.call_id, r.mapped) for r in view.key(key).stale] for key in KEYS]
     return [d.event for d in view.deliveries], spans, stale, view.carried, view.calls.counts, view.calls.number
 
 

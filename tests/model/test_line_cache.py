@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from readcache.model import text
-from readcache.model.events import Delivered, Piece
-from readcache.model.key_view import Delivery, Reference
-from readcache.model.line_cache import CACHED_LINES, LineCache
+from readcache.core.model import text
+from readcache.core.model.events import Delivered, MappedSpan
+from readcache.core.model.key_view import Delivery, VisibleSpan
+from readcache.core.model.line_cache import CACHED_LINES, LineCache
 
 
-def delivery(lines: int, *pieces: Piece) -> Delivery:
-    return Delivery(Delivered("c", "".join(f"{n}\tline {n}\n" for n in range(1, lines + 1)), "x", pieces=pieces))
+def delivery(lines: int, *source_map: MappedSpan) -> Delivery:
+    return Delivery(
+        Delivered("c", "".join(f"{n}\tline {n}\n" for n in range(1, lines + 1)), "x", source_map=source_map)
+    )
 
 
 def test_a_text_with_thousands_of_pieces_is_split_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -23,25 +25,27 @@ def test_a_text_with_thousands_of_pieces_is_split_once(monkeypatch: pytest.Monke
         return split_lines(of)
 
     monkeypatch.setattr(text, "split_lines", counted)
-    pieces = [Piece(("/w/f",), at, 1, at + 1, "\t") for at in range(3_000)]
-    shown, cache = delivery(3_000, *pieces), LineCache()
-    assert [cache.bodies(Reference(shown, piece)) for piece in pieces] == [[f"line {n}"] for n in range(1, 3_001)]
+    source_map = [MappedSpan(("/w/f",), at, 1, at + 1, "\t") for at in range(3_000)]
+    shown, cache = delivery(3_000, *source_map), LineCache()
+    assert [cache.bodies(VisibleSpan(shown, mapped)) for mapped in source_map] == [
+        [f"line {n}"] for n in range(1, 3_001)
+    ]
     assert len(splits) == 1
 
 
 def test_what_was_let_go_is_split_again() -> None:
     cache = LineCache()
-    raw, numbered = Piece(("/w/f",), 1, 2, 2), Piece(("/w/f",), 1, 2, 2, "\t")
+    raw, numbered = MappedSpan(("/w/f",), 1, 2, 2), MappedSpan(("/w/f",), 1, 2, 2, "\t")
     shown, other = delivery(4, raw, numbered), delivery(CACHED_LINES + 1, raw)
     for _ in range(2):
-        assert cache.bodies(Reference(shown, raw)) == ["2\tline 2", "3\tline 3"]
-        assert cache.bodies(Reference(shown, numbered)) == ["line 2", "line 3"]
-        assert cache.bodies(Reference(other, raw)) == ["2\tline 2", "3\tline 3"]
+        assert cache.bodies(VisibleSpan(shown, raw)) == ["2\tline 2", "3\tline 3"]
+        assert cache.bodies(VisibleSpan(shown, numbered)) == ["line 2", "line 3"]
+        assert cache.bodies(VisibleSpan(other, raw)) == ["2\tline 2", "3\tline 3"]
 
 
 def test_after_clearing_nothing_is_held() -> None:
     cache, shown = LineCache(), delivery(4)
-    whole = Reference(shown, Piece(("/w/f",), 0, 4, 1))
+    whole = VisibleSpan(shown, MappedSpan(("/w/f",), 0, 4, 1))
     first = cache.bodies(whole)
     assert cache.bodies(whole) is first
     cache.clear()

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from readcache import Session
-from readcache.model.events import Compacted, Event, Forgot, Settled
-from readcache.model.lost_lines import WATCHED
-from readcache.model.view import View
+from readcache.core.model.events import Amended, Compacted, Event, Forgot
+from readcache.core.model.lost_lines import WATCHED
+from readcache.core.model.view import View
 from tests.helpers.files import text
 
 F, G = text(), text(of="g")
@@ -124,8 +124,8 @@ def broken_caches(*events: Event) -> int:
     for record in session.events():
         view.apply(record.event)
     (marked,) = view.of_call("c2")
-    gone = tuple(replace(pointer, wording="[GONE]") for pointer in marked.event.pointers)
-    for event in (*events, Settled("c2", "[GONE]\n", pointers=gone, lost=False)):
+    gone = tuple(replace(marker, wording="[GONE]") for marker in marked.event.markers)
+    for event in (*events, Amended("c2", "[GONE]\n", markers=gone, lost=False)):
         view.apply(event)
     return view.calls.counts["cache_writes"]
 
@@ -134,4 +134,4 @@ def test_a_marker_that_is_mended_breaks_a_prompt_cache_unless_something_left_sin
     assert broken_caches() == 1
     assert broken_caches(Forgot(frozenset({"c1"}))) == 0
     assert broken_caches(Compacted(frozenset({"c2"}))) == 0
-    assert broken_caches(Settled("c1", "")) == 0
+    assert broken_caches(Amended("c1", "")) == 0

@@ -7,7 +7,7 @@ import string
 
 import pytest
 
-from readcache.model.secrets import holds_secret, secrets_given, without_given, without_secrets
+from readcache.core.model.secrets import contains_secret, secrets_given, without_given, without_secrets
 
 WORDS = string.ascii_letters + string.digits
 
@@ -56,9 +56,9 @@ BLOCKS = {
 @pytest.mark.parametrize("secret", [*TOKENS.values(), *BLOCKS.values()], ids=[*TOKENS, *BLOCKS])
 def test_a_secret_of_a_known_form_is_found_and_taken_out(secret: str) -> None:
     for text in (secret, f"x = '{secret}'", f"before\n{secret}\nafter\n", f"Authorization: Bearer {secret}"):
-        assert holds_secret(text)
+        assert contains_secret(text)
         left = without_secrets(text)
-        assert not holds_secret(left)
+        assert not contains_secret(left)
         assert "…" in left
         assert secret[-12:] not in left
         assert left.count("\n") == text.count("\n")
@@ -79,7 +79,7 @@ def test_a_secret_of_a_known_form_is_found_and_taken_out(secret: str) -> None:
     ],
 )
 def test_what_only_looks_like_a_secret_is_left_alone(text: str) -> None:
-    assert not holds_secret(text)
+    assert not contains_secret(text)
     assert without_secrets(text) == text
 
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readcache.model.spans import Span, SpanMap, Spans, merge_spans, subtract
+from readcache.core.model.spans import Span, SpanMap, Spans, merge_spans, subtract
 
 SPAN = st.tuples(st.integers(1, 40), st.integers(1, 40))
 RAW = st.lists(SPAN, max_size=8)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readcache.model.text import (
+from readcache.core.model.text import (
     GREP,
     bodies,
     count_lines,

@@ -8,9 +8,20 @@ from fnmatch import fnmatchcase
 from hypothesis import given
 
 from readcache import Policy, Reason, Session
-from readcache.model.events import Compacted, Delivered, Event, Forgot, Moment, Origin, Piece, Rewound, Settled, Wrote
-from readcache.model.text import split_lines
-from readcache.model.view import View
+from readcache.core.model.events import (
+    Amended,
+    Compacted,
+    Delivered,
+    Event,
+    Forgot,
+    MappedSpan,
+    Moment,
+    Origin,
+    Rewound,
+    Wrote,
+)
+from readcache.core.model.text import split_lines
+from readcache.core.model.view import View
 from tests.helpers.files import TEXT
 from tests.helpers.strategies import CALLS, KEYS, histories
 
@@ -42,12 +53,12 @@ def slow_view(log: list[Event]) -> tuple[list[Delivered], dict[str, int]]:
             if event.call_id:
                 reused |= {event.call_id} if named.setdefault(event.call_id, event.call) != event.call else set()
                 numbers[event.call_id] = event.call
-            for key in (*event.keys, *event.perhaps):
+            for key in (*event.keys, *event.possible_writes):
                 outdate(key, position)
-        elif isinstance(event, Settled):
+        elif isinstance(event, Amended):
             for k, old in enumerate(shown):
                 if old.call_id == event.call_id:
-                    shown[k] = Delivered(old.call_id, event.text, old.label, pieces=event.pieces, when=old.when)
+                    shown[k] = Delivered(old.call_id, event.text, old.label, source_map=event.source_map, when=old.when)
                     order[id(shown[k])] = order[id(old)]
         elif isinstance(event, (Compacted, Forgot)):
             if isinstance(event, Forgot):  # an id that comes again after this is another call's
@@ -70,21 +81,21 @@ def slow_view(log: list[Event]) -> tuple[list[Delivered], dict[str, int]]:
 def lines_of(view: View, key: str) -> dict[int, tuple[str, str]]:
     """Line number -> (call, text) as the view knows it."""
     out = {}
-    for start, end, reference in view.key(key).numbered.overlaps(1, 1_000):
-        bodies = view.bodies(reference)
+    for start, end, seen in view.key(key).numbered.overlaps(1, 1_000):
+        bodies = view.bodies(seen)
         for number in range(start, end + 1):
-            out[number] = (reference.delivery.event.call_id, bodies[number - reference.piece.first])
+            out[number] = (seen.delivery.event.call_id, bodies[number - seen.mapped.first])
     return out
 
 
 def slow_lines(shown: list[Delivered], at: dict[str, int], key: str) -> dict[int, tuple[str, str]]:
     out = {}
     for event in shown:
-        for piece in event.pieces:
-            if key in piece.keys and piece.first and at[f"@{event.call_id}"] >= at[key]:
+        for mapped in event.source_map:
+            if key in mapped.keys and mapped.first and at[f"@{event.call_id}"] >= at[key]:
                 texts = split_lines(event.text)
-                for k in range(piece.count):
-                    out[piece.first + k] = (event.call_id, texts[piece.at + k])
+                for k in range(mapped.count):
+                    out[mapped.first + k] = (event.call_id, texts[mapped.at + k])
     return out
 
 
@@ -107,8 +118,8 @@ def test_a_view_folded_anew_is_the_same(log: list[Event]) -> None:
         kept.apply(event)
         for key in KEYS:
             kept.covers(key, 1, 9)
-            for reference in kept.key(key).references():
-                kept.bodies(reference)  # what is remembered of it must not go stale
+            for seen in kept.key(key).visible_spans():
+                kept.bodies(seen)  # what is remembered of it must not go stale
     for event in log:
         anew.apply(event)
     for key in KEYS:
@@ -126,7 +137,7 @@ def test_what_is_gone_is_found_nowhere(log: list[Event]) -> None:
         assert view.is_visible(call) == (call in visible)
     keys = view.known_keys()
     for key in keys:
-        assert {reference.delivery.event.call_id for reference in view.key(key).references()} <= visible
+        assert {seen.delivery.event.call_id for seen in view.key(key).visible_spans()} <= visible
 
 
 def bookkeeping(view: View) -> object:
@@ -138,7 +149,7 @@ def bookkeeping(view: View) -> object:
 
 def delivered(call_id: str, first: int, count: int, call: int, key: str = "/w/f") -> Delivered:
     text = "".join(f"{call_id} line {n}\n" for n in range(first, first + count))
-    return Delivered(call_id, text, "cat", pieces=(Piece((key,), 0, count, first),), when=Moment(call))
+    return Delivered(call_id, text, "cat", source_map=(MappedSpan((key,), 0, count, first),), when=Moment(call))
 
 
 def test_covers_asks_for_every_line() -> None:
@@ -171,7 +182,7 @@ def test_the_texts_of_one_call_are_settled_each_by_itself() -> None:
     view = View()
     view.apply(replace(delivered("c1", 1, 5, 1), origin=Origin.COMMAND))
     view.apply(delivered("c1", 1, 5, 1, "/w/g"))
-    view.apply(Settled("c1", "", origin=Origin.COMMAND))
+    view.apply(Amended("c1", "", origin=Origin.COMMAND))
     assert not view.covers("/w/f", 1, 1)
     assert view.covers("/w/g", 1, 5)
 

@@ -10,16 +10,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from readcache.judging import cuts, judge, marker, omissions, search
-from readcache.judging.insistence import insists
-from readcache.judging.sources import Sources
+from readcache.core.judging import cuts, judge, marker, omissions, search
+from readcache.core.judging.insistence import is_retry
+from readcache.core.judging.sources import Sources
+from readcache.core.model.call import Call
+from readcache.core.model.events import Amended, Compacted, Event, Forgot, Origin, Record, Rewound, SourceSpan, Wrote
+from readcache.core.model.policy import Policy, Rules
+from readcache.core.model.view import View
+from readcache.core.sync import compaction, mend, settle, sync
+from readcache.core.sync.mend import stale_markers
 from readcache.log import log, reader
-from readcache.model.call import Call
-from readcache.model.events import Compacted, Event, Forgot, Origin, Record, Rewound, Settled, Stand, Wrote
-from readcache.model.policy import Policy, Rules
-from readcache.model.view import View
-from readcache.sync import compaction, mend, settle, sync
-from readcache.sync.mend import dangling
 
 Patch = tuple[Any, str, Any]
 _FOLD = log.Log._fold
@@ -83,7 +83,7 @@ def _decides(change: Callable[[Call, Policy], tuple[Call, Policy]]) -> Callable[
 
 
 def _compares_beginnings() -> list[Patch]:
-    find = search._common_runs
+    find = search._common_spans
 
     def alike(ours: Any, theirs: Any, landmarks: Any) -> Iterator[tuple[int, int, int]]:
         for low, high, at in find(ours, theirs, landmarks):
@@ -92,18 +92,18 @@ def _compares_beginnings() -> list[Patch]:
                 end += 1
             yield low, end, at
 
-    return [(search, "_common_runs", alike)]
+    return [(search, "_common_spans", alike)]
 
 
 def _finds_one_line_too_many() -> list[Patch]:
-    find = search._common_runs
+    find = search._common_spans
 
     def longer(ours: Any, theirs: Any, landmarks: Any) -> Iterator[tuple[int, int, int]]:
         for low, high, at in find(ours, theirs, landmarks):
             more = high < len(ours) and at + high - low < len(theirs)
             yield low, high + more, at
 
-    return [(search, "_common_runs", longer)]
+    return [(search, "_common_spans", longer)]
 
 
 def _keeps_index(self: Any, event: Event, at: float, **known: Any) -> None:
@@ -115,8 +115,8 @@ def _keeps_index(self: Any, event: Event, at: float, **known: Any) -> None:
 def _keeps_all(owner: Any) -> Callable[[], list[Patch]]:
     """Lines that are cut away keep their credit."""
 
-    def credits_everything(event: Any, _text: str) -> Settled:
-        return Settled(event.call_id, event.text, event.pieces, event.pointers, event.origin, lost=False)
+    def credits_everything(event: Any, _text: str) -> Amended:
+        return Amended(event.call_id, event.text, event.source_map, event.markers, event.origin, lost=False)
 
     return lambda: [(owner, "settle", credits_everything)]
 
@@ -139,10 +139,10 @@ def _foreign_writes_are_skipped() -> list[Patch]:
 
 
 def _believes_the_section() -> list[Patch]:
-    def stand_in(_view: View, _pointer: Any, restored: Any) -> Stand:
-        return Stand(restored.call_id, Origin.RESTORED, 0, 0, "")
+    def span_in_section(_view: View, _marker: Any, restored: Any) -> SourceSpan:
+        return SourceSpan(restored.call_id, Origin.RESTORED, 0, 0, "")
 
-    return [(mend, "_stand_in", stand_in)]
+    return [(mend, "_span_in_section", span_in_section)]
 
 
 def _own_id_is_another() -> list[Patch]:
@@ -164,7 +164,7 @@ MUTANTS = (
     Mutant("what is not in the message list is not forgotten", _deaf_to(Forgot)),
     Mutant("what the API compacted away counts as seen", lambda: [(sync, "visible_to_model", list)]),
     Mutant("what a sync finds clipped counts as seen", _keeps_all(sync), "eager"),
-    Mutant("settle is ignored", _deaf_to(Settled), "eager"),
+    Mutant("settle is ignored", _deaf_to(Amended), "eager"),
     Mutant("lines that were cut away count as seen", _keeps_all(reader), "eager"),
     Mutant(
         "a host may number lines as it likes",
@@ -190,10 +190,11 @@ MUTANTS = (
         lambda: [(reader, "clip_delivery", lambda event, _kept: event)],
         "head and tail",
     ),
-    Mutant("who insists is not heard", lambda: [(judge, insists.__name__, _always(False))]),
+    Mutant("who insists is not heard", lambda: [(judge, is_retry.__name__, _always(False))]),
     Mutant("the horizon is ignored", _decides(lambda c, p: (c, replace(p, horizon_tokens=None))), "horizon"),
     Mutant(
-        "markers are left dangling", lambda: [(owner, dangling.__name__, _always([])) for owner in (compaction, sync)]
+        "markers are left dangling",
+        lambda: [(owner, stale_markers.__name__, _always([])) for owner in (compaction, sync)],
     ),
     Mutant("a restored section is believed to hold everything", _believes_the_section),
     Mutant("a reused id still names its older text", _an_id_names_all_its_texts, "eager"),

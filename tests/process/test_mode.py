@@ -10,8 +10,8 @@ import pytest
 
 import readcache
 from readcache import Mode, UsageError
+from readcache.core.model.limits import LARGEST_OUTPUT
 from readcache.hosts.adapter_settings import policy_by_settings
-from readcache.model.limits import LARGEST_OUTPUT
 from readcache.process.mode import OFF, acts, mode_named
 from readcache.process.settings import read_settings
 from readcache.serve import ask

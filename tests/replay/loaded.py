@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from readcache import Policy
-from readcache.model.tool_call import ToolCall
-from readcache.replay.replayer import replay_recording
-from readcache.replay.tally import Tally
+from readcache.core.model.tool_call import ToolCall
+from readcache.report.replay.replayer import replay_recording
+from readcache.report.replay.tally import ReplayTotals
 from readcache.transcripts.files import Found, read_content, units_of
 from readcache.transcripts.formats import recordings_in
-from readcache.transcripts.records import HistoryCut, Recording, RequestSent
+from readcache.transcripts.records import HistoryRemoval, Recording, RequestSent
 
 DATA = Path(__file__).parent / "data"
 PRESETS = {name: Policy.named(name) for name in ("default", "delta", "max")}
@@ -45,9 +45,9 @@ def calls(recording: Recording) -> list[ToolCall]:
     return [item for item in recording.items if isinstance(item, ToolCall)]
 
 
-def cuts(recording: Recording) -> list[HistoryCut]:
+def removals(recording: Recording) -> list[HistoryRemoval]:
     """What left the conversation."""
-    return [item for item in recording.items if isinstance(item, HistoryCut)]
+    return [item for item in recording.items if isinstance(item, HistoryRemoval)]
 
 
 def requests(recording: Recording) -> list[RequestSent]:
@@ -66,6 +66,6 @@ def _kind(call: ToolCall) -> str:
     return type(call.asked).__name__.removeprefix("Asked")
 
 
-def replay(recording: Recording) -> Tally:
+def replay(recording: Recording) -> ReplayTotals:
     """Under all presets."""
-    return replay_recording(recording, PRESETS).tally
+    return replay_recording(recording, PRESETS).totals

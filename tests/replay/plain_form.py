@@ -15,10 +15,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from readcache.model.tool_call import AskedCommand, AskedRead, ToolCall, Written
+from readcache.core.model.tool_call import AskedCommand, AskedRead, ToolCall, Written
 from readcache.transcripts.files import LINE_MARKS
 from readcache.transcripts.formats import FORMS, Form
-from readcache.transcripts.records import Content, HistoryCut, Item, Recording
+from readcache.transcripts.records import Content, HistoryRemoval, Item, Recording
 from readcache.transcripts.tools import replaced_lines
 from readcache.transcripts.values import said_in
 
@@ -56,7 +56,7 @@ def item_of(name: str, record: Mapping[str, Any]) -> Item:
     """A record, under this call id."""
     tool, given, output = record["tool"], record["input"], record["output"]
     if tool == "_compact":
-        return HistoryCut()
+        return HistoryRemoval()
     call = ToolCall(name, tool, given, output, tool=tool)
     if tool == "bash" and isinstance(given.get("command"), str):
         asked = AskedCommand(given["command"])

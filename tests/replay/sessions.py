@@ -31,7 +31,7 @@ def read(first: int, last: int) -> dict[str, Any]:
     return {"tool": "read", "input": given, "output": output, "cwd": "/w"}
 
 
-CUT = {"tool": "_compact", "input": {}, "output": "", "cwd": "/w"}
+COMPACTION = {"tool": "_compact", "input": {}, "output": "", "cwd": "/w"}
 
 
 def session(*records: dict[str, Any], name: str = "one") -> str:

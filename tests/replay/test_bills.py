@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readcache.model.tool_call import ToolCall
-from readcache.replay.bills import Bill, Carried
-from readcache.replay.prices import ModelPrices
+from readcache.core.model.tool_call import ToolCall
+from readcache.report.replay.bills import Bill, Carried
+from readcache.report.replay.prices import ModelPrices
 from readcache.transcripts.records import RequestSent
 
 READ, WRITE, WRITE_HOUR = 0.1, 1.25, 2.0
@@ -47,13 +47,13 @@ def billed(
     left: Sequence[Left] = (),
     *,
     added: Sequence[int] = (),
-    cuts: Collection[int] = (),
+    removals: Collection[int] = (),
     prices: ModelPrices | None = PRICES,
 ) -> Bill:
-    """The bill of these requests; something was cut before those of `cuts`."""
+    """The bill of these requests; something was cut before those of `removals`."""
     bill = Bill(prices)
     for number, request in enumerate(requests):
-        if number in cuts:
+        if number in removals:
             bill.trim(frozenset(str(at) for at, one in enumerate(left) if one.kept))
         for at, one in enumerate(left):
             if one.first == number:
@@ -137,21 +137,21 @@ LEFT = st.lists(st.builds(Left, st.integers(0, 10**6), st.integers(0, 8), st.boo
 
 @given(REQUESTS, LEFT, st.frozensets(st.integers(0, 8)), st.lists(st.integers(0, 90_000), min_size=8, max_size=8))
 def test_no_more_is_saved_than_the_requests_had_and_cost_by_their_own_fields(
-    requests: list[RequestSent], left: list[Left], cuts: frozenset[int], added: list[int]
+    requests: list[RequestSent], left: list[Left], removals: frozenset[int], added: list[int]
 ) -> None:
     """61 % of a bill was printed as saved, where uncached input was 26 % of it: texts that outlived a compaction were
     taken for uncached in each later request."""
-    tokens, money = billed(requests, left, added=added, cuts=cuts).saved("max")
+    tokens, money = billed(requests, left, added=added, removals=removals).saved("max")
     assert 0 <= tokens <= sum(request.prompt for request in requests) + 0.01
     assert -0.01 <= money <= cost(*(replace(request, output=0) for request in requests)) + 0.01
 
 
 def test_what_outlives_a_cut_is_read_from_the_cache_where_one_is() -> None:
     requests = [RequestSent(fresh=1000, cache_read=19_000)] * 4 + [RequestSent(fresh=1000, cache_read=9_000)] * 4
-    tokens, money = billed(requests, [Left(400, 3, kept=True)], cuts=[4]).saved("max")
+    tokens, money = billed(requests, [Left(400, 3, kept=True)], removals=[4]).saved("max")
     assert tokens == pytest.approx(500)
     assert money < 0.5 * tokens
-    gone, _ = billed(requests, [Left(400, 3)], cuts=[4]).saved("max")
+    gone, _ = billed(requests, [Left(400, 3)], removals=[4]).saved("max")
     assert gone == pytest.approx(100)
 
 

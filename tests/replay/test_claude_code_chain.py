@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from readcache import Frame
-from readcache.model.tool_call import AskedRead
+from readcache.core.model.tool_call import AskedRead
 from readcache.transcripts.records import Recording, RequestSent
-from tests.replay.loaded import calls, cuts, load, load_rows, replay, requests
+from tests.replay.loaded import calls, load, load_rows, removals, replay, requests
 from tests.replay.sessions import lines
 
 Row = dict[str, Any]
@@ -53,7 +53,7 @@ def test_calls_made_at_once_stay_visible_though_the_chain_passes_one_result_alon
     chain.result("three", "c\n")
     found = chain.load(tmp_path)
     assert names(found) == ["two", "one", "three"]
-    assert cuts(found) == []
+    assert removals(found) == []
     assert [call.batch for call in calls(found)] == ["m1", "m1", "answer to three"]
 
 
@@ -66,9 +66,9 @@ def test_who_goes_back_takes_what_came_after_out_of_the_conversation(tmp_path: P
     chain.add("u", under="r-one", type="user", message={"content": "No, the other file"})
     chain.ask("three", "cat c")
     chain.result("three", "c\n")
-    (cut,) = cuts(chain.load(tmp_path))
-    assert cut.kept == {"one"}
-    assert not cut.compacts
+    (removal,) = removals(chain.load(tmp_path))
+    assert removal.kept == {"one"}
+    assert not removal.compacts
 
 
 def test_a_compaction_takes_all_but_what_it_says_it_kept(tmp_path: Path) -> None:
@@ -82,9 +82,9 @@ def test_a_compaction_takes_all_but_what_it_says_it_kept(tmp_path: Path) -> None
     chain.add("u", type="user", isCompactSummary=True, message={"content": "Summary"})
     chain.ask("three", "cat c")
     chain.result("three", "c\n")
-    (cut,) = cuts(chain.load(tmp_path))
-    assert cut.kept == {"two"}
-    assert cut.compacts
+    (removal,) = removals(chain.load(tmp_path))
+    assert removal.kept == {"two"}
+    assert removal.compacts
 
 
 def test_a_missing_entry_breaks_no_chain(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_a_missing_entry_breaks_no_chain(tmp_path: Path) -> None:
     chain.result("one", "a\n")
     chain.ask("two", "cat b", under="an entry in a damaged line")
     chain.result("two", "b\n")
-    assert cuts(chain.load(tmp_path)) == []
+    assert removals(chain.load(tmp_path)) == []
 
 
 def test_files_that_the_host_showed_again_are_visible_and_no_calls(tmp_path: Path) -> None:
@@ -106,17 +106,17 @@ def test_files_that_the_host_showed_again_are_visible_and_no_calls(tmp_path: Pat
     chain.ask("two", "sed -n '1,60p' app.py")
     chain.result("two", lines(1, 60))
     found = chain.load(tmp_path)
-    (cut,) = cuts(found)
-    assert [call.call_id for call in cut.restored] == ["f"]
-    tally = replay(found)
-    assert tally.counts["restored"] == 1
-    assert tally.policies["default"].counts["saved"] > 1000
-    assert tally.policies["default"].counts["wrong"] == 0
+    (removal,) = removals(found)
+    assert [call.call_id for call in removal.restored] == ["f"]
+    totals = replay(found)
+    assert totals.counts["restored"] == 1
+    assert totals.policies["default"].counts["saved"] > 1000
+    assert totals.policies["default"].counts["wrong"] == 0
 
 
 def test_the_real_transcript_of_the_hosts_tests_is_understood() -> None:
     (found,) = load(Path(__file__).parents[1] / "hosts_core/claude-code-2.1.330.jsonl")
-    assert [len(cut.restored) for cut in cuts(found)] == [1, 0]
+    assert [len(removal.restored) for removal in removals(found)] == [1, 0]
 
 
 def test_side_chains_are_readers_of_their_own(tmp_path: Path) -> None:

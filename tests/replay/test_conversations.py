@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from readcache.model.errors import UsageError
-from readcache.model.tool_call import ToolCall
-from readcache.replay.conversations import Conversations, Sending, parse_way
-from readcache.replay.kept import ASK, BASE, CALL, NOTE, PREVIEW, RESTORED, SUMMARY
-from readcache.replay.prices import ModelPrices
-from readcache.transcripts.records import HistoryCut
+from readcache.core.model.errors import UsageError
+from readcache.core.model.tool_call import ToolCall
+from readcache.report.replay.conversations import Conversations, Sending, parse_strategy
+from readcache.report.replay.kept import ASK, BASE, CALL, NOTE, PREVIEW, RESTORED, SUMMARY
+from readcache.report.replay.prices import ModelPrices
+from readcache.transcripts.records import HistoryRemoval
 
 PRICES = ModelPrices("model", 1.0, 0.1, 1.25, 5.0)
 LINE = 1000  # tokens
@@ -48,7 +48,7 @@ class Block:
 
     number: int
     did: Did
-    stands: bool = True
+    is_present: bool = True
 
     @property
     def said(self) -> int:
@@ -60,7 +60,7 @@ class Block:
 
     def text(self) -> tuple[object, int]:
         """The call and its result, which stand or go together."""
-        is_note = bool(self.did.shows) and not self.stands
+        is_note = bool(self.did.shows) and not self.is_present
         return (self.number, is_note), self.said + (NOTE if is_note else self.out)
 
 
@@ -100,13 +100,13 @@ class Model:
         block = Block(len(self.all), did)
         self.request(block.said)
         shown = {n for one in self.all for n in one.did.shows}
-        visible = {n for one in (*self.blocks, *self.back) if one.stands for n in one.did.shows}
+        visible = {n for one in (*self.blocks, *self.back) if one.is_present for n in one.did.shows}
         needed = (set(did.edits) & shown) - self.own
         gone = needed - visible
         self.needs += bool(needed)
         self.missed += bool(gone)
         for source in {max(b.number for b in self.all if n in b.did.shows) for n in gone}:
-            self.all[source].stands = True
+            self.all[source].is_present = True
             self.back += [self.all[source]] if self.all[source] not in self.blocks else []
         self.own |= {*did.edits, *did.writes}
         self.blocks.append(block)
@@ -116,16 +116,16 @@ class Model:
     def shorten(self) -> None:
         if self.kind == "mask":
             for block in self.blocks[: len(self.blocks) - self.sizes[0]]:
-                block.stands = False
+                block.is_present = False
         elif self.kind == "clear" and self.size() > self.sizes[0]:
             for block in self.blocks[:-2]:
                 if self.size() <= self.sizes[1]:
                     break
-                block.stands = False
+                block.is_present = False
         elif self.kind == "compact" and self.size() > self.sizes[0]:
             self.request(SUMMARY)
             for block in self.all:
-                block.stands = False
+                block.is_present = False
             self.blocks, self.back, self.own = [], [], set()
             self.start = [("base", BASE), (("summary", len(self.all)), SUMMARY + RESTORED)]
 
@@ -227,7 +227,7 @@ def test_what_the_host_did_takes_away_what_it_says_and_shows_what_it_restored() 
     for number in range(3):
         conversations.call(Did(shows=(number,)).call(number), is_read=True)
     restored = Did(shows=(2,)).call(99)
-    conversations.trim(HistoryCut(frozenset({"c0"}), (restored,)))
+    conversations.trim(HistoryRemoval(frozenset({"c0"}), (restored,)))
     for number, edited in enumerate((0, 1, 2), start=3):
         conversations.call(Did(edits=(edited,)).call(number), is_read=False)
     found = conversations.end()
@@ -238,7 +238,7 @@ def test_what_the_host_did_takes_away_what_it_says_and_shows_what_it_restored() 
 def test_a_file_that_the_user_showed_stands_in_every_way_until_it_goes() -> None:
     conversations = Conversations(["mask:1"], PRICES)
     conversations.call(Did(writes=(5,)).call(0), is_read=False)
-    conversations.trim(HistoryCut(frozenset({"c0"}), (Did(shows=(7,)).call(99),), compacts=False))
+    conversations.trim(HistoryRemoval(frozenset({"c0"}), (Did(shows=(7,)).call(99),), compacts=False))
     for number, did in enumerate((Did(edits=(7,)), Did(shows=(5,)), Did(shows=(1,)), Did(edits=(5,))), start=1):
         conversations.call(did.call(number), is_read=not did.edits)
     found = conversations.end()
@@ -255,7 +255,7 @@ def test_who_goes_back_loses_what_came_after_and_keeps_the_cache() -> None:
     conversations = Conversations(["none"], PRICES)
     for number, one in enumerate(did):
         conversations.call(one.call(number), is_read=True)
-    conversations.trim(HistoryCut(frozenset({"c0"}), compacts=False))
+    conversations.trim(HistoryRemoval(frozenset({"c0"}), compacts=False))
     conversations.call(Did(edits=(2,)).call(2), is_read=False)
     recorded = conversations.end()["recorded"]
     assert (recorded["missed"], recorded["shortened"]) == (1, 0)
@@ -357,6 +357,6 @@ def test_gemini_cli_masks_results_behind_the_newest_50k_tokens_when_they_are_30k
 )
 def test_a_way_that_makes_no_sense_is_named(spec: str, said: str) -> None:
     with pytest.raises(UsageError) as error:
-        parse_way(spec)
+        parse_strategy(spec)
     assert said in str(error.value)
     assert repr(spec) in str(error.value)

@@ -12,7 +12,7 @@ from readcache.transcripts.formats import recordings_in
 from readcache.transcripts.records import NotUnderstood
 from readcache.transcripts.tools import replaced_lines
 from readcache.transcripts.values import chars_in
-from tests.replay.loaded import DATA, calls, cuts, kinds, load, replay, requests
+from tests.replay.loaded import DATA, calls, kinds, load, removals, replay, requests
 
 # name -> format, reader, calls by what they asked for, files written, requests with usage, cuts
 FACTS = {
@@ -39,14 +39,14 @@ def test_every_transcript_has_its_facts() -> None:
 
 @pytest.mark.parametrize("name", FACTS)
 def test_a_transcript_is_known_by_its_content_and_its_calls_are_understood(name: str) -> None:
-    form, readers, asked, written, billed, cut = FACTS[name]
+    form, readers, asked, written, billed, removed = FACTS[name]
     found = load(DATA / name)
     assert [recording.form for recording in found] == [form] * readers
     (recording,) = found
     assert kinds(recording) == asked
     assert sum(len(call.writes) for call in calls(recording)) == written
     assert len(requests(recording)) == billed
-    assert len(cuts(recording)) == cut
+    assert len(removals(recording)) == removed
     assert len({call.call_id for call in calls(recording)}) == len(calls(recording))
 
 
@@ -86,9 +86,9 @@ def test_several_edits_of_one_call_tell_all_their_lines() -> None:
 @pytest.mark.parametrize("name", FACTS)
 def test_no_preset_leaves_anything_out_that_the_checker_cannot_prove(name: str) -> None:
     for recording in load(DATA / name):
-        tally = replay(recording)
-        assert [policy.wrong for policy in tally.policies.values()] == [[], [], []]
-        assert not any(policy.counts["internal_error"] for policy in tally.policies.values())
+        totals = replay(recording)
+        assert [policy.wrong for policy in totals.policies.values()] == [[], [], []]
+        assert not any(policy.counts["internal_error"] for policy in totals.policies.values())
 
 
 def test_what_was_shown_before_is_found_in_real_transcripts() -> None:

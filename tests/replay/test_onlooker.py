@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from readcache.model.tool_call import AskedCommand, ToolCall
-from readcache.replay.onlooker import Onlooker
+from readcache.core.model.tool_call import AskedCommand, ToolCall
+from readcache.report.replay.onlooker import Baseline
 
 LINES = [f"line {n} of the file, like no other" for n in range(1, 31)]
 
@@ -22,7 +22,7 @@ def ran(name: str, command: str, form: str) -> ToolCall:
     [("cat f", ""), ("cat -n f", "{:6}\t"), ("grep -n line f", "{}:"), ("nl -ba -s': ' f", "{:6}: ")],
 )
 def test_lines_shown_again_are_counted_in_every_form(command: str, form: str) -> None:
-    onlooker = Onlooker()
-    onlooker.call(ran("1", "cat f", ""))
-    onlooker.call(ran("2", command, form))
-    assert onlooker.end()["bound"] == sum(len(line) + 1 for line in LINES), "numbers are no lines of the file"
+    baseline = Baseline()
+    baseline.call(ran("1", "cat f", ""))
+    baseline.call(ran("2", command, form))
+    assert baseline.end()["bound"] == sum(len(line) + 1 for line in LINES), "numbers are no lines of the file"

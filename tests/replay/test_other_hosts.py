@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from readcache import Frame
-from readcache.model.tool_call import AskedCommand, AskedRead
-from readcache.transcripts.codex import is_cut
+from readcache.core.model.tool_call import AskedCommand, AskedRead
+from readcache.transcripts.codex import is_truncated
 from readcache.transcripts.records import Recording, RequestSent
-from tests.replay.loaded import calls, cuts, load, load_document, load_rows, replay, requests
+from tests.replay.loaded import calls, load, load_document, load_rows, removals, replay, requests
 from tests.replay.sessions import lines
 
 Row = dict[str, Any]
@@ -53,14 +53,16 @@ def test_codex_notes_usage_behind_each_answer_and_again_when_a_limit_was_looked_
 def test_codex_says_what_a_compaction_left(tmp_path: Path) -> None:
     kept = {"type": "function_call_output", "call_id": "two", "output": "b\n"}
     rows = codex(*codex_call("one", "a\n"), *codex_call("two", "b\n"), ("compacted", {"replacement_history": [kept]}))
-    (cut,) = cuts(load_rows(tmp_path, rows)[0])
-    assert cut.kept == {"two"}
+    (removal,) = removals(load_rows(tmp_path, rows)[0])
+    assert removal.kept == {"two"}
     history = [{**kept, "call_id": "one"}, {"type": "compaction"}, kept]
     rows = codex(*codex_call("one", "a\n"), *codex_call("two", "b\n"), ("compacted", {"replacement_history": history}))
-    (cut,) = cuts(load_rows(tmp_path, rows)[0])
-    assert cut.kept == {"two"}
-    (cut,) = cuts(load_rows(tmp_path, codex(*codex_call("one", "a\n"), ("response_item", {"type": "compaction"})))[0])
-    assert cut.kept == frozenset()
+    (removal,) = removals(load_rows(tmp_path, rows)[0])
+    assert removal.kept == {"two"}
+    (removal,) = removals(
+        load_rows(tmp_path, codex(*codex_call("one", "a\n"), ("response_item", {"type": "compaction"})))[0]
+    )
+    assert removal.kept == frozenset()
 
 
 def pi(name: str, parent: str | None, message: Row | None = None, **more: Any) -> Row:
@@ -82,7 +84,7 @@ def test_pi_has_a_tree_too_and_names_the_first_entry_that_a_compaction_kept(tmp_
     compaction = pi("k", "r2", type="compaction", firstKeptEntryId="a2")
     rows = [start, *pi_call("1", None), *pi_call("2", "r1"), compaction, *pi_call("3", "k"), *pi_call("4", "k")]
     (found,) = load_rows(tmp_path, rows)
-    assert [(set(cut.kept), cut.compacts) for cut in cuts(found)] == [({"2"}, True), ({"2"}, False)]
+    assert [(set(removal.kept), removal.compacts) for removal in removals(found)] == [({"2"}, True), ({"2"}, False)]
     assert calls(found)[0].asked == AskedRead("/w/a", 3, 4, numbered=False)
     assert calls(found)[0].frame == Frame(0, 2)
 
@@ -97,8 +99,8 @@ def test_a_request_that_shrinks_without_a_cut_shows_that_something_left_unseen(t
         rows += [call, result]
         parent = result["id"]
     (found,) = load_rows(tmp_path, rows)
-    assert [(cut.kept, cut.compacts) for cut in cuts(found)] == [(frozenset(), False)]
-    assert isinstance(found.items[found.items.index(cuts(found)[0]) + 1], RequestSent)
+    assert [(removal.kept, removal.compacts) for removal in removals(found)] == [(frozenset(), False)]
+    assert isinstance(found.items[found.items.index(removals(found)[0]) + 1], RequestSent)
 
 
 def test_opencode_notes_when_a_result_was_pruned(tmp_path: Path) -> None:
@@ -113,7 +115,7 @@ def test_opencode_notes_when_a_result_was_pruned(tmp_path: Path) -> None:
     messages = [message(ms, "one", ms + 50), message(ms + 10, "two"), message(ms + 60, "three")]
     info = {"id": "s", "directory": "/w", "time": {"created": ms}}
     (found,) = load_document(tmp_path, {"info": info, "messages": messages})
-    assert [set(cut.kept) for cut in cuts(found)] == [{"two"}]
+    assert [set(removal.kept) for removal in removals(found)] == [{"two"}]
     assert requests(found)[0] == RequestSent(fresh=5, cache_read=7, output=3, answer=len("cat a"))
     assert found.since == ms / 1000
 
@@ -232,7 +234,7 @@ def test_what_stands_before_a_server_side_compaction_is_cut(shape: str, layout: 
     for before in (at, 0):
         rows = [*messages[:before], *compaction, *messages[before:]]
         (found,) = load_document(tmp_path, rows) if layout == "list" else load_rows(tmp_path, rows)
-        assert [(cut.kept, cut.compacts) for cut in cuts(found)] == [(frozenset(), True)]
+        assert [(removal.kept, removal.compacts) for removal in removals(found)] == [(frozenset(), True)]
         assert len(calls(found)) == 2
         assert bool(replay(found).policies["default"].counts["saved"]) is (before == 0)
 
@@ -286,11 +288,11 @@ def test_openhands_0_has_actions_and_observations(layout: str, tmp_path: Path) -
     assert isinstance(second.asked, AskedCommand)
     assert second.cwd == "/w"
     assert [write.path for write in third.writes] == ["/w/app.py"]
-    assert [set(cut.kept) for cut in cuts(found)] == [{second.call_id, third.call_id}]
+    assert [set(removal.kept) for removal in removals(found)] == [{second.call_id, third.call_id}]
     assert first.said == "cd /w && cat app.py"
-    tally = replay(found)
-    assert tally.policies["default"].counts["saved"] > 1000
-    assert tally.policies["default"].counts["wrong"] == 0
+    totals = replay(found)
+    assert totals.policies["default"].counts["saved"] > 1000
+    assert totals.policies["default"].counts["wrong"] == 0
 
 
 def test_an_output_that_openhands_cut_is_cut_for_its_transcript_as_for_its_adapter(tmp_path: Path) -> None:
@@ -314,7 +316,7 @@ def test_copilot_tells_which_tools_and_which_compactions_failed(tmp_path: Path) 
     (found,) = load_rows(tmp_path, rows)
     (call,) = calls(found)
     assert call.writes == ()
-    assert [cut.compacts for cut in cuts(found)] == [True, False]
+    assert [removal.compacts for removal in removals(found)] == [True, False]
 
 
 def test_swe_agents_window_shows_lines_of_the_file_that_it_names(tmp_path: Path) -> None:
@@ -342,8 +344,8 @@ def test_swe_agents_window_shows_lines_of_the_file_that_it_names(tmp_path: Path)
 def test_an_output_that_codex_cut_is_cut_for_its_hook_and_for_its_transcript(output: str, tmp_path: Path) -> None:
     (found,) = load_rows(tmp_path, codex(*codex_call("one", output)))
     assert [call.complete for call in calls(found)] == [False]
-    assert is_cut(output)
-    assert not is_cut("it said: Warning: truncated output (\n")
+    assert is_truncated(output)
+    assert not is_truncated("it said: Warning: truncated output (\n")
 
 
 def atif_step(number: int, output: str, **more: Any) -> Row:
@@ -405,7 +407,7 @@ def test_gemini_writes_the_history_again_when_it_was_compressed(tmp_path: Path) 
     summary = {"id": "x", "type": "user", "content": [{"text": "<state_snapshot>So far.</state_snapshot>"}]}
     first, third = gemini_call("one", "a\n"), gemini_call("three", "c\n")
     (found,) = load_rows(tmp_path, gemini(first, kept, {"$set": {"messages": [summary, kept]}}, third))
-    assert [(set(cut.kept), cut.compacts) for cut in cuts(found)] == [({"two"}, True)]
+    assert [(set(removal.kept), removal.compacts) for removal in removals(found)] == [({"two"}, True)]
     assert [call.call_id for call in calls(found)] == ["one", "two", "three"]
     resumed: list[Row] = [
         {"$set": {"messages": []}},
@@ -413,11 +415,11 @@ def test_gemini_writes_the_history_again_when_it_was_compressed(tmp_path: Path) 
         {"$set": {"messages": [first, kept]}},
     ]
     (found,) = load_rows(tmp_path, gemini(first, kept, *resumed, third))
-    assert not cuts(found)
+    assert not removals(found)
 
 
 def test_gemini_kept_a_chat_in_one_document_before(tmp_path: Path) -> None:
     document = {"sessionId": "s", "projectHash": "p", "messages": [gemini_call("one", "a\n")]}
     (found,) = load_document(tmp_path, document)
     assert [call.call_id for call in calls(found)] == ["one"]
-    assert not cuts(found)
+    assert not removals(found)

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from readcache.cli.main import main
-from readcache.model.errors import UsageError
-from readcache.replay.prices import ModelPrices, built_in_prices, find_prices, read_prices
-from readcache.replay.replayer import Choices
+from readcache.core.model.errors import UsageError
+from readcache.report.replay.prices import ModelPrices, built_in_prices, find_prices, read_prices
+from readcache.report.replay.replayer import Choices
 from tests.replay.loaded import DATA, load
 
 OWN = {"input": 3, "read": 0.3, "write": 3.75, "output": 15}

@@ -18,11 +18,11 @@ from typing import Any
 import pytest
 
 from readcache.cli.main import main
-from readcache.replay.tally import ranked
+from readcache.report.replay.tally import ranked
 from tests.helpers.files import WATCHDOG, wait_until
 from tests.helpers.forks import ROOT
 from tests.replay.loaded import DATA
-from tests.replay.sessions import APP, CUT, bash, lines, read, sed, session, write
+from tests.replay.sessions import APP, COMPACTION, bash, lines, read, sed, session, write
 
 
 @pytest.fixture(autouse=True)
@@ -76,7 +76,7 @@ def test_every_kind_of_repetition_is_saved(
 def test_a_compaction_takes_away_and_a_restore_plan_would_have_put_back(
     work: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write(work / "s.jsonl", session(sed(1, 100), CUT, sed(1, 100)))
+    write(work / "s.jsonl", session(sed(1, 100), COMPACTION, sed(1, 100)))
     found = run(capsys, "s.jsonl")
     assert found["policies"]["max"]["saved"] == 0
     counts = found["counts"]
@@ -96,7 +96,7 @@ def test_who_asks_again_at_once_bounced_and_what_that_saved_is_taken_off(
 def test_the_table_fits_a_hundred_columns_and_names_what_it_does_not_know(
     work: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write(work / "s.jsonl", session(sed(1, 100), sed(20, 80), CUT, sed(1, 50), name="n" * 300))
+    write(work / "s.jsonl", session(sed(1, 100), sed(20, 80), COMPACTION, sed(1, 50), name="n" * 300))
     assert main(["replay", "s.jsonl"]) == 0
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 100
@@ -213,7 +213,7 @@ def test_what_is_cheaper_and_takes_little_is_recommended(work: Path, capsys: pyt
 def test_where_nothing_leaves_a_preset_knows_what_the_host_took_out(
     work: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write(work / "s.jsonl", session(sed(1, 100), CUT, sed(1, 100), bash("true", "")))
+    write(work / "s.jsonl", session(sed(1, 100), COMPACTION, sed(1, 100), bash("true", "")))
     found = run(capsys, "s.jsonl", "--conversation", "mask:9", "--policy", "default")
     alone, together = found["conversation"], {way: pair["default"] for way, pair in found["together"].items()}
     assert found["policies"]["default"]["saved"] == 0, "the host compacted"
@@ -349,9 +349,9 @@ def test_without_a_path_it_looks_where_hosts_keep_transcripts(
     said = capsys.readouterr().err
     assert f"looked in {work}/home/.claude/projects: not there\n" in said
     assert said.endswith("no host keeps transcripts there: give files, or directories that contain some\n")
-    for place, name in (("home/.claude/projects/-w", "claude-code.jsonl"), ("codex/sessions/2026", "codex.jsonl")):
-        (work / place).mkdir(parents=True)
-        shutil.copy(DATA / name, work / place)
+    for directory, name in (("home/.claude/projects/-w", "claude-code.jsonl"), ("codex/sessions/2026", "codex.jsonl")):
+        (work / directory).mkdir(parents=True)
+        shutil.copy(DATA / name, work / directory)
     assert main(["replay", "--json"]) == 0
     told = capsys.readouterr()
     assert json.loads(told.out)["formats"] == {"claude-code": 1, "codex": 1}

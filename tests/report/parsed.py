@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
-from readcache.model.events import Record
+from readcache.core.model.events import Record
 from readcache.report.page.page import write_page
 
 VOID = ("meta", "link", "input", "br", "hr", "img")
@@ -95,5 +95,5 @@ def assert_sound(page: Node) -> None:
         assert not {name for name in node.attributes if name.startswith("on") or name in ("src", "srcset", "action")}
         for name in ("data-same", "aria-labelledby", "for"):
             assert name not in node.attributes or node.attributes[name] in ids
-        for place in (node.attributes.get("data-from") or "").split():
-            assert place.split(":")[0] in ids
+        for span in (node.attributes.get("data-from") or "").split():
+            assert span.split(":")[0] in ids

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from readcache import HeadTail, Mode, Policy, Session
+from readcache.core.model.events import Account, Delivered, Moment
+from readcache.core.model.policy import Prices
+from readcache.core.model.reply import Outcome, Reason
 from readcache.log.store import Store, open_store
-from readcache.model.events import Account, Delivered, Moment
-from readcache.model.policy import Prices
-from readcache.model.reply import Outcome, Reason
 from readcache.report.gain.plain import gain_json
 from readcache.report.gain.table import short_line
 from readcache.report.gain.totals import Asked, Gain
@@ -104,7 +104,7 @@ def test_what_is_saved_is_net_of_markers(store: Store) -> None:
     read_twice(session)
     (marker,) = [d.event for d in session.view.of_call("s-2")]
     total = gain_of(store).total
-    assert total.chars_saved == total.cut_chars - len(marker.text)
+    assert total.chars_saved == total.shortened_chars - len(marker.text)
     assert total.saved == session.stats()["tokens_saved"]
 
 
@@ -126,7 +126,7 @@ def test_what_bounced_is_taken_off_where_it_was_saved_and_costs_a_turn(store: St
 def test_what_would_have_been_saved_is_never_mixed_with_what_was(store: Store) -> None:
     read_twice(session_in(store, policy=Policy(mode=Mode.ADVISE)))
     gain = gain_of(store)
-    assert gain.total.saved == gain.total.chars_saved == gain.total.cuts == gain.total.priced_net == 0
+    assert gain.total.saved == gain.total.chars_saved == gain.total.shortened == gain.total.priced_net == 0
     would = gain.total.counts["tokens_saved_if_on"]
     assert would > 0
     assert next(line for line in printed(gain) if f"{would:,}" in line).startswith("only advised, not saved")
@@ -250,11 +250,11 @@ def test_lines_with_other_numbers_are_compared_without_them(store: Store) -> Non
     session.observe("cat -n f", "".join(f"{number:6}\t{body}\n" for number, body in enumerate(bodies, 1)))
     events = [record.event for record in session.events()]
     marked = next(
-        event for event in events if isinstance(event, Delivered) and event.pointers and event.pointers[0].lines
+        event for event in events if isinstance(event, Delivered) and event.markers and event.markers[0].lines
     )
     assert gain_of(session.reader.log.store).proof.faults == []
-    wrong = dataclasses.replace(marked.pointers[0], lines=marked.pointers[0].lines.replace("7: a", "7: A", 1))
-    events[events.index(marked)] = dataclasses.replace(marked, pointers=(wrong, *marked.pointers[1:]))
+    wrong = dataclasses.replace(marked.markers[0], lines=marked.markers[0].lines.replace("7: a", "7: A", 1))
+    events[events.index(marked)] = dataclasses.replace(marked, markers=(wrong, *marked.markers[1:]))
     store.append("s", "main", events, NOON)
     (fault,) = gain_of(store).proof.faults
     assert "7: A line of some length" in fault

@@ -9,14 +9,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from readcache import Mode, Policy, Session, UsageError
+from readcache.core.model.call import command_call
+from readcache.core.model.tool_call import AskedCommand, ToolCall
+from readcache.core.shell.read import read_command
 from readcache.log.log import Log
 from readcache.log.reader import Reader
 from readcache.log.store import open_store
-from readcache.model.call import command_call
-from readcache.model.tool_call import AskedCommand, ToolCall
-from readcache.replay.arm import Arm
-from readcache.shell.read import read_command
-from readcache.transcripts.records import HistoryCut
+from readcache.report.replay.arm import PolicyRun
+from readcache.transcripts.records import HistoryRemoval
 from tests.report.reported import DAY, NOON, Clock, counters, gain_of, numbered, stats
 
 FILES = {"a.py": numbered(120), "b.py": numbered(90, "another line of a file")}
@@ -132,7 +132,7 @@ def test_gain_says_of_each_reader_what_its_stats_say(
             total.update(totals.counts)
         assert {name: count for name, count in total.items() if count} == counters(both)
     if not on:
-        assert both.total.saved == both.total.cuts == both.total.chars_saved == 0
+        assert both.total.saved == both.total.shortened == both.total.chars_saved == 0
 
 
 def sed(call_id: str, first: int, last: int) -> ToolCall:
@@ -145,21 +145,25 @@ def sed(call_id: str, first: int, last: int) -> ToolCall:
 
 @given(st.lists(st.tuples(st.integers(1, 80), st.integers(20, 60), st.booleans()), min_size=1, max_size=20))
 def test_what_a_call_saved_and_what_that_was_worth_are_what_a_replay_counts(steps: list[tuple[int, int, bool]]) -> None:
-    arm, store = Arm(Policy()), open_store(None)
+    run, store = PolicyRun(Policy()), open_store(None)
     session = Session("/w", session_id="s", store=store, clock=Clock(), local=False)
     bounced = 0
     for number, (first, count, removes) in enumerate(steps):
         call = sed(f"c{number}", first, first + count)
-        arm.call(call)
+        run.call(call)
         asked = call.asked
         assert isinstance(asked, AskedCommand)
         session.observe(asked.command, call.output, cwd="/w", call_id=call.call_id)
         if removes and number % 4 == 3:
-            arm.trim(HistoryCut(frozenset({call.call_id})))
+            run.trim(HistoryRemoval(frozenset({call.call_id})))
             session.compacted(keep=[call.call_id])
-    gain, replayed = gain_of(store).total, arm.end().counts
+    gain, replayed = gain_of(store).total, run.end().counts
     bounced = gain.counts["tokens_bounced"]
-    assert (gain.chars_saved, gain.cut_chars, gain.cuts) == (replayed["saved"], replayed["cut"], replayed["omissions"])
+    assert (gain.chars_saved, gain.shortened_chars, gain.shortened) == (
+        replayed["saved"],
+        replayed["cut"],
+        replayed["omissions"],
+    )
     assert (gain.counts["bounces"], bounced) == (replayed["bounces"], replayed["tokens_bounced"])
     assert round(gain.priced_output) == replayed["out_priced"]
     if not bounced:

@@ -8,19 +8,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from readcache import RestoreItem, RestorePlan, Session
-from readcache.model.cursor import Cursor
-from readcache.model.events import Event, Record
+from readcache.core.model.cursor import Cursor
+from readcache.core.model.events import Event, Record
 from readcache.report.page.context import Cell, FileRow, left_out_of
 from readcache.report.page.glance import MOST, home_of, short_names
 from readcache.report.page.html import HEIGHT, height_of, steps_path, ticks
-from readcache.report.page.lanes import Lane, lanes_of
+from readcache.report.page.lanes import Timeline, timelines_of
 from tests.helpers.strategies import histories
 from tests.report.parsed import page_of, parse
 from tests.report.told import TEXT, part
 
 
-def lane_of(session: Session) -> Lane:
-    return lanes_of(session.events())[0]
+def timeline_of(session: Session) -> Timeline:
+    return timelines_of(session.events())[0]
 
 
 # ---------------------------------------------------------------- the context
@@ -29,16 +29,16 @@ def lane_of(session: Session) -> Lane:
 @given(histories())
 def test_after_each_step_the_context_is_what_the_view_holds(log: list[Event]) -> None:
     records = [Record(seq, "main", 0.0, event) for seq, event in enumerate(log, 1)]
-    for lane in lanes_of(records):
-        ends = [*(step.record.seq for step in lane.steps[1:]), records[-1].seq + 1]
-        for step, next_begins in zip(lane.steps, ends, strict=True):
-            view = Cursor([record for record in records if record.seq < next_begins], lane.agent_id).end()
+    for timeline in timelines_of(records):
+        ends = [*(step.record.seq for step in timeline.steps[1:]), records[-1].seq + 1]
+        for step, next_begins in zip(timeline.steps, ends, strict=True):
+            view = Cursor([record for record in records if record.seq < next_begins], timeline.agent_id).end()
             texts = [delivery.event for delivery in view.deliveries]
-            assert step.held.in_view == sum(len(event.text) for event in texts)
-            assert 0 <= step.held.back <= step.held.in_view
-            bounced = view.calls.bounced
-            left = (left_out_of(event) for event in texts if event.when.call not in bounced)
-            assert step.held.spared <= sum(chars for chars in left if chars > 0)
+            assert step.sizes.in_view == sum(len(event.text) for event in texts)
+            assert 0 <= step.sizes.back <= step.sizes.in_view
+            immediate_rereads = view.calls.immediate_rereads
+            left = (left_out_of(event) for event in texts if event.when.call not in immediate_rereads)
+            assert step.sizes.spared <= sum(chars for chars in left if chars > 0)
 
 
 def test_what_is_left_out_counts_until_it_bounces_or_leaves() -> None:
@@ -51,10 +51,10 @@ def test_what_is_left_out_counts_until_it_bounces_or_leaves() -> None:
     session.observe("cat f", TEXT, call_id="c4")
     session.observe("tail -n 60 f", part(41, 100), call_id="c5")
     session.observe("tail -n 60 f", part(41, 100), call_id="c6")  # asks again at once
-    held = [step.held for step in lane_of(session).steps]
-    assert [one.spared for one in held] == [0, spared, spared, 0, 0, held[5].spared, 0]
-    assert held[5].spared > 0
-    assert held[3].in_view == len("f\n")
+    sizes = [step.sizes for step in timeline_of(session).steps]
+    assert [one.spared for one in sizes] == [0, spared, spared, 0, 0, sizes[5].spared, 0]
+    assert sizes[5].spared > 0
+    assert sizes[3].in_view == len("f\n")
 
 
 def test_cliffs_have_figures_where_there_is_room() -> None:
@@ -85,11 +85,11 @@ def test_what_comes_back_is_a_restored_section_or_read_again() -> None:
     section = RestorePlan((RestoreItem("/w/f", 1, 1, "line 1 of a file with some words", 8, "test"),))
     session.compacted(restored=section)
     session.observe("sed -n '41,100p' f", part(41, 100), call_id="c2")
-    held = [step.held for step in lane_of(session).steps]
-    assert held[1].back == 0
-    restored = held[2].back
-    assert restored == held[2].in_view > 0
-    assert held[3].back == restored + len(part(41, 100))
+    sizes = [step.sizes for step in timeline_of(session).steps]
+    assert sizes[1].back == 0
+    restored = sizes[2].back
+    assert restored == sizes[2].in_view > 0
+    assert sizes[3].back == restored + len(part(41, 100))
 
 
 # ---------------------------------------------------------------- files and calls
@@ -103,7 +103,7 @@ def test_each_call_says_how_often_its_lines_were_asked_for() -> None:
     session.wrote("f", content="", call_id="c4")
     session.observe("sed -n '1,50p' f", part(1, 50).upper(), call_id="c5")
     session.observe("sed -n '1,50p' f", part(1, 50).upper(), call_id="c6")  # left out
-    f, g = lane_of(session).files
+    f, g = timeline_of(session).files
     assert (f.key, g.key) == ("/w/f", "/w/g")
     assert f.cells == [Cell(0, 1, False), Cell(1, 1, False), Cell(4, 2, False), Cell(5, 3, True)]
     assert (f.again, f.left_out, f.writes) == (10 + 50 + 50, 10 + 50, [3])
@@ -127,7 +127,7 @@ def test_a_file_that_was_found_changed_is_marked() -> None:
     session = Session("/w")
     session.observe("cat f", TEXT, call_id="c1")
     session.observe("cat f", TEXT.replace("line 7 ", "LINE 7 "), call_id="c2")
-    assert lane_of(session).files[0].writes == [1]
+    assert timeline_of(session).files[0].writes == [1]
 
 
 # ---------------------------------------------------------------- names and scales

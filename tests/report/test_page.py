@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from readcache import Mode, Policy, Reason, RestoreItem, RestorePlan, Session
-from readcache.model.events import Event, Failed, Record
+from readcache.core.model.events import Event, Failed, Record
 from readcache.report.page.page import write_page
 from tests.helpers.strategies import histories
 from tests.report.parsed import Node, assert_sound, page_of, parse
@@ -159,8 +159,8 @@ def test_failures_and_restored_sections_are_shown() -> None:
     failed = Record(99, "main", 0.0, Failed("c2", "store_failed", "StoreError: the disk is <full>"))
     page = parse(page_of([*session.events(), failed]))
     assert_sound(page)
-    cut, restored, failure = steps(page)[1:]
-    assert "1 call left the conversation" in cut.text
+    removal, restored, failure = steps(page)[1:]
+    assert "1 call left the conversation" in removal.text
     assert "host" in restored.classes
     assert "line 1 of a file with some words" in restored.all("pre")[0].text
     assert "failed" in failure.classes

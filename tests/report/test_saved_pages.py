@@ -20,11 +20,11 @@ def saving(sessions: Sequence[str], host: str = "codex") -> Gain:
     """One session each day; the first one saves least."""
     store, clock = MemoryStore(), Clock()
     clock.now -= DAY * len(sessions)
-    for place, name in enumerate(sessions):
+    for index, name in enumerate(sessions):
         clock.now += DAY
         with Session("/w", session_id=name, store=store, clock=clock, host=host) as session:
             session.observe("cat f", TEXT)
-            session.observe("head -n 90 f", part(1, min(90, 40 + place)))
+            session.observe("head -n 90 f", part(1, min(90, 40 + index)))
     return gain_of(store, asked())
 
 
@@ -110,8 +110,8 @@ def replayed(tools: dict[str, int], policies: Sequence[str], **more: Any) -> dic
         "formats": {"codex": 2},
         "tools": sizes,
         "policies": {
-            name: {**counts, "saved": 300 - 600 * place, "by_tool": dict.fromkeys(tools, 7), "wrong_ones": []}
-            for place, name in enumerate(policies)
+            name: {**counts, "saved": 300 - 600 * index, "by_tool": dict.fromkeys(tools, 7), "wrong_ones": []}
+            for index, name in enumerate(policies)
         },
         "conversation": {},
         **more,

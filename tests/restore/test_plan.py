@@ -15,13 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from readcache import Budget, Policy, Session
-from readcache.model.errors import UsageError
-from readcache.model.events import Delivered, Event, Settled
-from readcache.model.policy import count_by_chars
-from readcache.model.text import split_lines
-from readcache.model.view import View
-from readcache.restore.choose import plan_restore
-from readcache.restore.plan import Bytes, RestorePlan
+from readcache.core.model.errors import UsageError
+from readcache.core.model.events import Amended, Delivered, Event
+from readcache.core.model.policy import count_by_chars
+from readcache.core.model.text import split_lines
+from readcache.core.model.view import View
+from readcache.core.restore.choose import plan_restore
+from readcache.core.restore.plan import Bytes, RestorePlan
 from tests.helpers.files import text, with_numbers
 from tests.helpers.strategies import CALLS, histories
 
@@ -106,7 +106,7 @@ def test_lines_from_before_a_write_say_so_and_are_found_by_their_text_alone(sess
     session.wrote("/w/f")
     plan = session.restore_plan()
     assert plan.items[0].why.endswith("; last seen, written since")
-    assert plan.pieces() == ()
+    assert plan.source_map() == ()
     session.compacted(restored=plan)
     assert not session.view.covers("/w/f", 1, 1)
     reply = session.observe("cat f", text())
@@ -351,18 +351,18 @@ def test_a_plan_keeps_its_budget_and_holds_each_line_verbatim(
     of_file = {item.path: [i for i in plan.items if i.path == item.path] for item in plan.items if item.path}
     assert len(of_file) <= budget.max_files
     assert all(sum(item.tokens for item in items) <= budget.max_tokens_per_file for items in of_file.values())
-    shown = {line for event in log if isinstance(event, Delivered | Settled) for line in event.text.split("\n")}
+    shown = {line for event in log if isinstance(event, Delivered | Amended) for line in event.text.split("\n")}
     known = shown if disk is None else set(split_lines(disk))
     assert all(line in known for item in plan.items for line in item.text.split("\n"))
     assert all(item.tokens == count(item.text) for item in plan.items)
     lines = [item for item in plan.items if item.kind == "lines"]
     assert all((item.end or 0) - (item.start or 0) == item.text.count("\n") for item in lines)
     credited = [(item.path, item.start, item.text.split("\n")) for item in lines if item.bytes is not Bytes.OUTDATED]
-    found = [(p.keys[0], p.first, section[p.at : p.at + p.count]) for p in plan.pieces()]
+    found = [(p.keys[0], p.first, section[p.at : p.at + p.count]) for p in plan.source_map()]
     assert [each for each in found if each in credited] == credited
     results = [item.text.split("\n") for item in plan.items if item.kind == "result"]
     assert all(each in credited or any(_within(each[2], text) for text in results) for each in found)
-    without = replace(plan, items=tuple(replace(item, pieces=()) for item in plan.items))
+    without = replace(plan, items=tuple(replace(item, source_map=()) for item in plan.items))
     assert RestorePlan.from_dict(json.loads(json.dumps(plan.to_dict()))) == without
 
 

@@ -172,8 +172,8 @@ def test_calls_of_the_message_list_that_nobody_told_of_name_files_too(session: S
     messages += turn("t1", "Task", {"prompt": "who calls total() of a.py?"}, "nobody")
     assert first(session) == "/w/f.py"
     for plan in (session.restore_plan(messages=messages), (session.sync(messages), session.restore_plan())[1]):
-        places = [item.path for item in plan.items]
-        assert places.index("/w/a.py") < places.index("/w/d.py")
+        positions = [item.path for item in plan.items]
+        assert positions.index("/w/a.py") < positions.index("/w/d.py")
         assert "### /w/a.py lines 1-60: shown 6 calls ago, named 1 call ago" in plan.render()
 
 

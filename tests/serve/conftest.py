@@ -13,18 +13,18 @@ from pathlib import Path
 import pytest
 
 from readcache.serve import place
-from readcache.serve.place import server_place
+from readcache.serve.place import server_paths
 from tests.helpers import forks
 from tests.helpers.files import WATCHDOG
 
 TOP = Path(__file__).resolve().parents[2]
 
 
-class ServerPlace:
+class ServerUnderTest:
     """Where the server of the default store listens, and what it takes to talk to it."""
 
     def __init__(self, state: Path, env: dict[str, str]) -> None:
-        self.path, self.store = server_place("")
+        self.path, self.store = server_paths("")
         self.state, self.env = state, env
 
     def readcache(
@@ -54,7 +54,7 @@ class ServerPlace:
             assert time.monotonic() < deadline, "no server came"
             time.sleep(0.02)
 
-    def is_held(self, path: str = "") -> bool:
+    def is_locked(self, path: str = "") -> bool:
         """True while a server lives, at `path` or at our own, by its lock."""
         try:
             lock = place.take_lock(path or self.path)
@@ -67,14 +67,14 @@ class ServerPlace:
     def wait_for_end(self, path: str = "") -> None:
         """Waits until no server lives, at `path` or at our own."""
         deadline = time.monotonic() + WATCHDOG
-        while self.is_held(path):
+        while self.is_locked(path):
             assert time.monotonic() < deadline, "the server goes on"
             time.sleep(0.02)
 
     def end(self) -> None:
         """Kills the server, if there is one."""
         deadline = time.monotonic() + WATCHDOG
-        while self.is_held() and time.monotonic() < deadline:
+        while self.is_locked() and time.monotonic() < deadline:
             with contextlib.suppress(place.NoServer, ProcessLookupError):
                 connection = place.reach(self.path, 5)
                 pid, _ = place.peer(connection)
@@ -85,7 +85,7 @@ class ServerPlace:
 
 
 @pytest.fixture
-def at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, _forked: None) -> Iterator[ServerPlace]:
+def at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, _forked: None) -> Iterator[ServerUnderTest]:
     """A place without a server. The one that is there in the end is killed."""
     for name in [name for name in os.environ if name.startswith("READCACHE")]:
         monkeypatch.delenv(name)
@@ -93,7 +93,7 @@ def at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, _forked: None) -> Iterat
     monkeypatch.setenv("XDG_STATE_HOME", str(state))
     monkeypatch.setenv("PYTHONPATH", str(TOP))
     monkeypatch.setattr(place, "SOON", 0.0)
-    found = ServerPlace(state, dict(os.environ))
+    found = ServerUnderTest(state, dict(os.environ))
     try:
         yield found
     finally:

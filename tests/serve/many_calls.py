@@ -15,7 +15,7 @@ from collections import Counter
 
 from readcache import __version__
 from readcache.serve import frames, place
-from readcache.serve.place import server_place
+from readcache.serve.place import server_paths
 
 PATIENCE = 20.0  # seconds; a shared machine with 32 readers is slow, and a late answer is no wrong one
 PAUSE = 0.02  # seconds; a call without a server takes nothing: all would be over before the next server is there
@@ -50,7 +50,7 @@ def ask(path: str, session: str, file: int, text: bytes) -> tuple[bytes, bytes]:
 def main() -> int:
     """The command line."""
     session, calls = sys.argv[1], int(sys.argv[2])
-    path, store = server_place("")
+    path, store = server_paths("")
     rng, versions = random.Random(session), [0] * 6
     shown: set[bytes] = set()
     kinds: Counter[str] = Counter()

@@ -12,24 +12,24 @@ from pathlib import Path
 import pytest
 
 from readcache import Reply, Session, __version__
-from readcache.model.call import command_call
-from readcache.model.policy import Policy, Rules
-from readcache.model.reply import Outcome, Reason
-from readcache.model.text import session_tag
-from readcache.serve import logs as held_logs
-from readcache.serve.calls import ShortWay
+from readcache.core.model.call import command_call
+from readcache.core.model.policy import Policy, Rules
+from readcache.core.model.reply import Outcome, Reason
+from readcache.core.model.text import session_tag
+from readcache.core.shell.read import read_command
+from readcache.serve import logs as logs_module
+from readcache.serve.calls import FrameServer
 from readcache.serve.frames import frame, head_texts, read_frame, send_frame, texts
-from readcache.serve.logs import HeldLogs
-from readcache.shell.read import read_command
+from readcache.serve.logs import OpenLogs
 from tests.helpers.files import TEXT
 from tests.helpers.one_call import answer as answer_one
 
 
-def answer(logs: HeldLogs, command: str, output: str = TEXT, session: str = "s", agent: str = "main") -> Reply:
+def answer(logs: OpenLogs, command: str, output: str = TEXT, session: str = "s", agent: str = "main") -> Reply:
     """Return the server's answer to a call, which was printed."""
     call = command_call(os.urandom(4).hex(), command, "/w", output, read_command(command, "/w"))
-    with logs.use(session, agent) as held:
-        return answer_one(held.reader(Rules(Policy(), session_tag(session))), call, began=time.time())
+    with logs.use(session, agent) as open_log:
+        return answer_one(open_log.reader(Rules(Policy(), session_tag(session))), call, began=time.time())
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_the_first_call_of_a_session_knows_what_matters_to_it_and_the_next_one_a
     with Session("/w", session_id="s", store=path) as session:
         session.observe("cat f", TEXT)
         session.observe("cat g", TEXT.upper())
-    logs = HeldLogs(path)
+    logs = OpenLogs(path)
     assert answer(logs, "cat f").reason is Reason.COVERED
     half = "".join(TEXT.upper().splitlines(keepends=True)[:40])
     assert answer(logs, "git show HEAD:g | head -40", half).outcome is Outcome.UNCHANGED, "found by its text alone"
@@ -53,11 +53,11 @@ def test_a_long_session_is_folded_while_nobody_waits(path: str, policy: Policy) 
     with Session("/w", session_id="s", store=path) as session:
         for number in range(400):
             session.observe(f"cat f{number}", TEXT.replace("line", f"part {number}"))
-    logs = HeldLogs(path)
+    logs = OpenLogs(path)
     call = command_call("c", "cat f7", "/w", TEXT.replace("line", "part 7"), read_command("cat f7", "/w"))
-    with logs.use("s", "main") as held:
+    with logs.use("s", "main") as open_log:
         began = time.thread_time()
-        reply = answer_one(held.reader(Rules(policy, session_tag("s"))), call, began=time.time())
+        reply = answer_one(open_log.reader(Rules(policy, session_tag("s"))), call, began=time.time())
         answered = time.thread_time() - began
         began = time.thread_time()
     folded = time.thread_time() - began
@@ -68,7 +68,7 @@ def test_a_long_session_is_folded_while_nobody_waits(path: str, policy: Policy) 
 
 @pytest.mark.parametrize("other", [{"session": "another"}, {"agent": "sub"}])
 def test_each_reader_is_answered_from_its_own_log(path: str, other: dict[str, str]) -> None:
-    logs = HeldLogs(path)
+    logs = OpenLogs(path)
     answer(logs, "cat f")
     assert answer(logs, "cat f", **other).outcome is Outcome.FULL
     assert answer(logs, "cat f", **other).reason is Reason.COVERED
@@ -76,7 +76,7 @@ def test_each_reader_is_answered_from_its_own_log(path: str, other: dict[str, st
 
 
 def test_what_others_log_is_seen_at_once(path: str) -> None:
-    logs = HeldLogs(path)
+    logs = OpenLogs(path)
     answer(logs, "cat f")
     with Session("/w", session_id="s", store=path) as session:
         session.observe("cat g", TEXT.upper())
@@ -87,8 +87,8 @@ def test_what_others_log_is_seen_at_once(path: str) -> None:
 
 
 def test_no_more_are_held_than_there_is_room_for(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(held_logs, "MOST_LOGS", 3)
-    logs = HeldLogs(path)
+    monkeypatch.setattr(logs_module, "MOST_LOGS", 3)
+    logs = OpenLogs(path)
     for number in range(9):
         answer(logs, "cat f", session=f"s{number}")
     assert len(logs) == 3
@@ -99,7 +99,7 @@ def test_no_more_are_held_than_there_is_room_for(path: str, monkeypatch: pytest.
 
 
 def test_a_store_that_was_taken_away_is_forgotten(path: str) -> None:
-    logs = HeldLogs(path)
+    logs = OpenLogs(path)
     answer(logs, "cat f")
     for name in (path, f"{path}-wal", f"{path}-shm"):
         os.unlink(name)
@@ -123,7 +123,7 @@ class _Busy:
         return data
 
 
-def asked(way: ShortWay, command: str) -> tuple[socket.socket, threading.Thread, bytes]:
+def asked(way: FrameServer, command: str) -> tuple[socket.socket, threading.Thread, bytes]:
     """The client's end of a call by `readcache-run`, the thread that serves it, and the letter of the verdict."""
     ours, theirs = socket.socketpair()
 
@@ -138,7 +138,7 @@ def asked(way: ShortWay, command: str) -> tuple[socket.socket, threading.Thread,
     return ours, thread, read_frame(ours, 1 << 16)[0]
 
 
-def read_by(way: ShortWay, command: str) -> bytes:
+def read_by(way: FrameServer, command: str) -> bytes:
     """The letter of the answer to a command that prints `TEXT`."""
     ours, thread, verdict = asked(way, command)
     with ours:
@@ -152,12 +152,12 @@ def read_by(way: ShortWay, command: str) -> bytes:
 
 def test_what_a_command_is_about_to_write_is_awaited_before_it_may_run(path: str) -> None:
     """The next command may be here before the thread that answered goes on."""
-    way, seen = ShortWay(path), list[int]()
+    way, seen = FrameServer(path), list[int]()
 
     ours, theirs = socket.socketpair()
 
     def send(data: bytes) -> None:
-        seen.append(sum(len(held._waiting) for held in way.logs._held.values()))
+        seen.append(sum(len(open_log._waiting) for open_log in way.logs._open.values()))
         theirs.sendall(data)
 
     watched = _Busy(theirs)
@@ -174,8 +174,8 @@ def test_what_a_command_is_about_to_write_is_awaited_before_it_may_run(path: str
 def test_what_a_command_wrote_is_known_to_the_next_one_on_a_busy_machine(
     path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(held_logs, "_ARRIVES", 60.0)
-    way = ShortWay(path)
+    monkeypatch.setattr(logs_module, "_ARRIVES", 60.0)
+    way = FrameServer(path)
     assert read_by(way, "cat f") == b"A"
     assert read_by(way, "head -n 99 f") == b"T"
     ours, thread, verdict = asked(way, "sed -i s/a/b/ f")

@@ -17,7 +17,7 @@ from readcache.cli.client import find_client
 from readcache.serve import place
 from tests.helpers.files import WATCHDOG
 from tests.helpers.hanging import hang
-from tests.serve.conftest import ServerPlace
+from tests.serve.conftest import ServerUnderTest
 from tests.serve.test_hooks import events_of
 
 PYTHON = (sys.executable, "-m", "readcache")
@@ -39,7 +39,7 @@ def run(program: tuple[str, ...], *words: str, event: bytes, env: dict[str, str]
 
 
 def test_it_answers_as_python_does_and_starts_the_server_it_did_not_find(
-    at: ServerPlace, program: tuple[str, ...], tmp_path: Path
+    at: ServerUnderTest, program: tuple[str, ...], tmp_path: Path
 ) -> None:
     first, second = events_of("codex", tmp_path / "work")
     assert run(program, "hook", "codex", event=first) == b""
@@ -53,7 +53,9 @@ def test_it_answers_as_python_does_and_starts_the_server_it_did_not_find(
     assert by_program == by_python
 
 
-def test_what_a_server_does_not_answer_python_does(at: ServerPlace, program: tuple[str, ...], tmp_path: Path) -> None:
+def test_what_a_server_does_not_answer_python_does(
+    at: ServerUnderTest, program: tuple[str, ...], tmp_path: Path
+) -> None:
     first, second = events_of("codex", tmp_path / "work")
     pid = at.start()
     assert run(program, "hook", "codex", "--store", at.store, event=first) == b""
@@ -67,7 +69,7 @@ def test_what_a_server_does_not_answer_python_does(at: ServerPlace, program: tup
 
 @pytest.mark.parametrize("megabytes", [1, 7, 9, 17])
 def test_an_event_is_whole_however_long_it_is(
-    megabytes: int, at: ServerPlace, program: tuple[str, ...], tmp_path: Path
+    megabytes: int, at: ServerUnderTest, program: tuple[str, ...], tmp_path: Path
 ) -> None:
     first, second = (json.loads(event) for event in events_of("codex", tmp_path / "work"))
     at.start()
@@ -77,19 +79,21 @@ def test_an_event_is_whole_however_long_it_is(
 
 
 @pytest.mark.parametrize("off", ["READCACHE", "READCACHE_SERVER"])
-def test_switched_off_no_server_is_asked(off: str, at: ServerPlace, program: tuple[str, ...], tmp_path: Path) -> None:
+def test_switched_off_no_server_is_asked(
+    off: str, at: ServerUnderTest, program: tuple[str, ...], tmp_path: Path
+) -> None:
     at.start()
     run(program, "hook", "codex", event=events_of("codex", tmp_path / "work")[0], env={**at.env, off: "off"})
     assert b" 0 calls" in at.readcache("doctor").stdout
 
 
-def test_all_else_is_pythons(at: ServerPlace, program: tuple[str, ...]) -> None:
+def test_all_else_is_pythons(at: ServerUnderTest, program: tuple[str, ...]) -> None:
     assert run(program, "--version", event=b"").startswith(b"readcache ")
     assert b"usage: readcache hook " in run(program, "hook", "--help", event=b"")
     assert at.path
 
 
-def test_without_its_python_it_fails_and_prints_nothing(at: ServerPlace, program: tuple[str, ...]) -> None:
+def test_without_its_python_it_fails_and_prints_nothing(at: ServerUnderTest, program: tuple[str, ...]) -> None:
     """Readcache was uninstalled, and the hooks were left: `init` writes commands that do not mind."""
     for words in ([], ["/gone/a python", "hook", "codex"], ["/gone/hook", "hook"]):
         ran = subprocess.run([program[0], *words], input=b"{}", capture_output=True, timeout=WATCHDOG, env=at.env)
@@ -97,14 +101,14 @@ def test_without_its_python_it_fails_and_prints_nothing(at: ServerPlace, program
         assert ran.stderr.startswith(b"readcache: ")
 
 
-def told_of(at: ServerPlace, name: str, env: dict[str, str] | None = None) -> list[str]:
+def told_of(at: ServerUnderTest, name: str, env: dict[str, str] | None = None) -> list[str]:
     """doctor's line of that name."""
     lines = at.readcache("doctor", env=env).stdout.decode().splitlines()
     return next((line.split(None, 2) for line in lines if line.split()[1] == name), [])
 
 
 @pytest.fixture
-def project(at: ServerPlace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def project(at: ServerUnderTest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty project, and a home without anything."""
     made = tmp_path / "project"
     made.mkdir()
@@ -116,7 +120,7 @@ def project(at: ServerPlace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize("former", [[], ["--compile"], ["--compile", "--static"]])
 def test_init_has_hooks_start_the_client_whatever_options_of_an_earlier_version_say(
-    at: ServerPlace, project: Path, program: tuple[str, ...], former: list[str]
+    at: ServerUnderTest, project: Path, program: tuple[str, ...], former: list[str]
 ) -> None:
     assert at.readcache("init", "codex", *former).returncode == 0
     path = project.parent / "codex/hooks.json"
@@ -131,7 +135,7 @@ def test_init_has_hooks_start_the_client_whatever_options_of_an_earlier_version_
 
 
 def test_a_hook_that_starts_the_program_of_an_earlier_version_is_told_of_and_replaced(
-    at: ServerPlace, project: Path
+    at: ServerUnderTest, project: Path
 ) -> None:
     """It stood in the state directory, and a script beside it started Python."""
     at.readcache("init", "gemini")
@@ -147,7 +151,7 @@ def test_a_hook_that_starts_the_program_of_an_earlier_version_is_told_of_and_rep
 
 
 def test_after_an_upgrade_python_asks_the_server_that_the_old_program_does_not_know(
-    at: ServerPlace, tmp_path: Path
+    at: ServerUnderTest, tmp_path: Path
 ) -> None:
     at.start()
     for version, calls in (("0.0.1", b" 1 calls"), (__version__, b" 1 calls")):
@@ -156,7 +160,7 @@ def test_after_an_upgrade_python_asks_the_server_that_the_old_program_does_not_k
         assert calls in at.readcache("doctor").stdout
 
 
-def test_doctor_tells_of_a_server_of_another_version(at: ServerPlace) -> None:
+def test_doctor_tells_of_a_server_of_another_version(at: ServerUnderTest) -> None:
     os.makedirs(os.path.dirname(at.path), mode=0o700)
     folder = place.open_folder(os.path.dirname(at.path))
     old = at.path.replace(f"/{__version__}-", "/0.0.1-")
@@ -170,6 +174,6 @@ def test_doctor_tells_of_a_server_of_another_version(at: ServerPlace) -> None:
     assert "0.0.1" not in told_of(at, "server")[2]
 
 
-def test_the_state_directory_is_closed_to_others_whoever_makes_it(at: ServerPlace) -> None:
+def test_the_state_directory_is_closed_to_others_whoever_makes_it(at: ServerUnderTest) -> None:
     at.start()
     assert (at.state / "readcache").stat().st_mode & 0o777 == 0o700

@@ -17,10 +17,10 @@ from readcache.cli.served_hooks import ServedHooks
 from readcache.hosts import find_host
 from readcache.log.store import open_store
 from readcache.serve import frames, place
-from readcache.serve.calls import ShortWay
+from readcache.serve.calls import FrameServer
 from tests.helpers.files import WATCHDOG, wait_until
 from tests.helpers.hanging import hang
-from tests.serve.conftest import ServerPlace
+from tests.serve.conftest import ServerUnderTest
 
 
 def events_of(name: str, work: Path) -> list[bytes]:
@@ -29,7 +29,7 @@ def events_of(name: str, work: Path) -> list[bytes]:
     return [json.dumps(event).encode() for event in find_host(name).trial(str(work))]
 
 
-def ask(at: ServerPlace, name: str, event: bytes, *, says: bytes = b"S", words: tuple[str, ...] = ()) -> bytes:
+def ask(at: ServerUnderTest, name: str, event: bytes, *, says: bytes = b"S", words: tuple[str, ...] = ()) -> bytes:
     """What the server answers, as a client of the short way asks; `says`: what that tells of the answer."""
     connection = place.reach(at.path, WATCHDOG)
     head = frames.head_texts((__version__, "hook", at.store, "/", ""), (), (name, *words), ())
@@ -44,7 +44,7 @@ def ask(at: ServerPlace, name: str, event: bytes, *, says: bytes = b"S", words: 
     return letter + text
 
 
-def status(at: ServerPlace) -> bytes:
+def status(at: ServerUnderTest) -> bytes:
     """What the server says of itself."""
     connection = place.reach(at.path, WATCHDOG)
     connection.sendall(frames.frame(b"Q", frames.head_texts((__version__, "status", at.store, "/", ""), (), (), ())))
@@ -54,7 +54,7 @@ def status(at: ServerPlace) -> bytes:
 
 
 @pytest.mark.parametrize("name", ["codex", "gemini"])
-def test_it_answers_as_a_process_does(name: str, at: ServerPlace, tmp_path: Path) -> None:
+def test_it_answers_as_a_process_does(name: str, at: ServerUnderTest, tmp_path: Path) -> None:
     alone = {**at.env, "READCACHE_SERVER": "off", "XDG_STATE_HOME": str(tmp_path / "alone")}
     first, second = events_of(name, tmp_path / "work")
     expected = [at.readcache("hook", name, stdin=event, env=alone).stdout for event in (first, second)]
@@ -67,7 +67,7 @@ def test_it_answers_as_a_process_does(name: str, at: ServerPlace, tmp_path: Path
     assert all((answer.returncode, answer.stderr) == (0, b"") for answer in answers)
 
 
-def test_the_first_hook_starts_it_and_the_next_one_finds_it(at: ServerPlace, tmp_path: Path) -> None:
+def test_the_first_hook_starts_it_and_the_next_one_finds_it(at: ServerUnderTest, tmp_path: Path) -> None:
     first, second = events_of("codex", tmp_path / "work")
     assert at.readcache("hook", "codex", stdin=first).stdout == b""
     at.wait()
@@ -77,12 +77,12 @@ def test_the_first_hook_starts_it_and_the_next_one_finds_it(at: ServerPlace, tmp
 
 
 @pytest.mark.parametrize("off", ["READCACHE_SERVER", "READCACHE"])
-def test_switched_off_none_is_started(off: str, at: ServerPlace, tmp_path: Path) -> None:
+def test_switched_off_none_is_started(off: str, at: ServerUnderTest, tmp_path: Path) -> None:
     at.readcache("hook", "codex", stdin=events_of("codex", tmp_path / "work")[0], env={**at.env, off: "off"})
-    assert not at.is_held()
+    assert not at.is_locked()
 
 
-def test_a_killed_server_costs_nothing_but_time(at: ServerPlace, tmp_path: Path) -> None:
+def test_a_killed_server_costs_nothing_but_time(at: ServerUnderTest, tmp_path: Path) -> None:
     first, second = events_of("codex", tmp_path / "work")
     hang(at.start())  # it hangs: the hook waits for a while, and does without
     pid = at.wait()
@@ -91,7 +91,7 @@ def test_a_killed_server_costs_nothing_but_time(at: ServerPlace, tmp_path: Path)
     assert b"UNCHANGED" in at.readcache("hook", "codex", stdin=second).stdout
 
 
-def test_what_was_answered_counts_for_whoever_comes_after_a_kill(at: ServerPlace, tmp_path: Path) -> None:
+def test_what_was_answered_counts_for_whoever_comes_after_a_kill(at: ServerUnderTest, tmp_path: Path) -> None:
     first, second = events_of("codex", tmp_path / "work")
     pid = at.start()
     assert ask(at, "codex", first) == b"T"
@@ -101,21 +101,21 @@ def test_what_was_answered_counts_for_whoever_comes_after_a_kill(at: ServerPlace
     assert b"UNCHANGED" in ask(at, "codex", second)
 
 
-def logged(at: ServerPlace) -> list[str]:
+def logged(at: ServerUnderTest) -> list[str]:
     """The kinds of the events of the one session."""
     with closing(open_store(at.store)) as store:
         ((session, *_),) = store.sessions()
         return [type(record.event).__name__ for record in store.records(session)]
 
 
-def test_a_session_is_logged_as_closed_after_each_event_that_was_answered(at: ServerPlace, tmp_path: Path) -> None:
+def test_a_session_is_logged_as_closed_after_each_event_that_was_answered(at: ServerUnderTest, tmp_path: Path) -> None:
     at.start()
     for event in events_of("codex", tmp_path / "work"):
         ask(at, "codex", event)
     assert logged(at) == ["Delivered", "Closed", "Delivered", "Closed"]
 
 
-def test_what_was_not_printed_is_taken_back_by_the_next_one(at: ServerPlace) -> None:
+def test_what_was_not_printed_is_taken_back_by_the_next_one(at: ServerUnderTest) -> None:
     def event(call_id: str) -> bytes:
         given = {
             "hook_event_name": "PostToolUse",
@@ -138,7 +138,7 @@ def test_what_was_not_printed_is_taken_back_by_the_next_one(at: ServerPlace) -> 
     assert logged(at) == ["Delivered", "Forgot", "Delivered", "Closed"]
 
 
-def test_what_is_not_for_it_is_left_to_the_client(at: ServerPlace, tmp_path: Path) -> None:
+def test_what_is_not_for_it_is_left_to_the_client(at: ServerUnderTest, tmp_path: Path) -> None:
     at.start()
     event = events_of("codex", tmp_path / "work")[0]
     for words in (("--store", str(tmp_path / "other.db")), ("--policy", "none"), ("--nonsense",), ("two",)):
@@ -149,11 +149,11 @@ def test_what_is_not_for_it_is_left_to_the_client(at: ServerPlace, tmp_path: Pat
 
 
 def test_no_more_conversations_are_held_than_there_is_room_for(
-    at: ServerPlace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    at: ServerUnderTest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("readcache.cli.served_hooks.MOST_READERS", 3)
     hooks = ServedHooks(at.store)
-    way = ShortWay(at.store, hooks)
+    way = FrameServer(at.store, hooks)
     first, second = events_of("codex", tmp_path / "work")
 
     def tell(event: bytes, conversation: str) -> bytes:

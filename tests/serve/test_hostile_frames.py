@@ -12,14 +12,14 @@ from typing import Any
 
 from readcache import __version__
 from readcache.serve import frames, place
-from readcache.serve.server import MOST_SHORT
+from readcache.serve.server import MOST_FRAME_CLIENTS
 from tests.helpers.files import WATCHDOG
-from tests.serve.conftest import ServerPlace
+from tests.serve.conftest import ServerUnderTest
 
 HEAD = frames.head_texts((__version__, "status", "", "/", ""), (), (), ())
 
 
-def reach_soon(at: ServerPlace) -> Any:
+def reach_soon(at: ServerUnderTest) -> Any:
     deadline = time.monotonic() + WATCHDOG
     while True:
         try:
@@ -29,7 +29,7 @@ def reach_soon(at: ServerPlace) -> Any:
             time.sleep(0.01)
 
 
-def send(at: ServerPlace, data: bytes) -> bytes:
+def send(at: ServerUnderTest, data: bytes) -> bytes:
     """What comes back until the server is done with us."""
     connection = reach_soon(at)
     back = b""
@@ -45,7 +45,7 @@ def send(at: ServerPlace, data: bytes) -> bytes:
     return back
 
 
-def is_well(at: ServerPlace, pid: int) -> bool:
+def is_well(at: ServerUnderTest, pid: int) -> bool:
     return send(at, frames.frame(b"Q", HEAD))[:1] == b"T" and at.wait() == pid
 
 
@@ -87,7 +87,7 @@ HOSTILE = {
 }
 
 
-def test_what_makes_no_sense_ends_one_connection_alone(at: ServerPlace) -> None:
+def test_what_makes_no_sense_ends_one_connection_alone(at: ServerUnderTest) -> None:
     pid = at.start()
     for name, data in HOSTILE.items():
         back = send(at, data)
@@ -98,7 +98,7 @@ def test_what_makes_no_sense_ends_one_connection_alone(at: ServerPlace) -> None:
     assert not [line for line in noted if "AttributeError" in line or "UnicodeDecodeError" in line], noted
 
 
-def test_noise_ends_one_connection_alone(at: ServerPlace) -> None:
+def test_noise_ends_one_connection_alone(at: ServerUnderTest) -> None:
     pid, rng = at.start(), random.Random(7)
     good = call("cat f") + frames.frame(b"O", b"0\0" + b"a line\n" * 50) + frames.frame(b"S", b"1\0")
     for _ in range(150):
@@ -109,7 +109,7 @@ def test_noise_ends_one_connection_alone(at: ServerPlace) -> None:
     assert is_well(at, pid)
 
 
-def test_clients_that_say_nothing_keep_nobody_waiting(at: ServerPlace) -> None:
+def test_clients_that_say_nothing_keep_nobody_waiting(at: ServerUnderTest) -> None:
     pid = at.start()
     with contextlib.ExitStack() as silent:
         connections = [silent.enter_context(contextlib.closing(reach_soon(at))) for _ in range(40)]
@@ -118,7 +118,7 @@ def test_clients_that_say_nothing_keep_nobody_waiting(at: ServerPlace) -> None:
         assert is_well(at, pid), "while they are there: nobody ends their connections"
 
 
-def test_a_server_that_is_full_of_commands_sends_others_away_and_they_go_on(at: ServerPlace) -> None:
+def test_a_server_that_is_full_of_commands_sends_others_away_and_they_go_on(at: ServerUnderTest) -> None:
     pid = at.start()
     working, answer = [], b"H"
     while answer == b"H":
@@ -128,7 +128,7 @@ def test_a_server_that_is_full_of_commands_sends_others_away_and_they_go_on(at: 
             answer = working[-1].recv(1)
         except ConnectionError:
             answer = b""
-    assert (len(working), answer) == (MOST_SHORT + 1, b"")
+    assert (len(working), answer) == (MOST_FRAME_CLIENTS + 1, b"")
     ran = at.readcache("serve", "--start")
     assert (ran.returncode, ran.stdout) == (1, b""), "it is not there for a plugin, and is not killed"
     for connection in working:
@@ -138,16 +138,16 @@ def test_a_server_that_is_full_of_commands_sends_others_away_and_they_go_on(at: 
         assert time.monotonic() < deadline
 
 
-def test_clients_that_say_nothing_do_not_fill_a_server(at: ServerPlace) -> None:
+def test_clients_that_say_nothing_do_not_fill_a_server(at: ServerUnderTest) -> None:
     pid = at.start()
     with contextlib.ExitStack() as silent:
-        for _ in range(MOST_SHORT + 20):
+        for _ in range(MOST_FRAME_CLIENTS + 20):
             silent.enter_context(contextlib.closing(reach_soon(at)))
         assert send(at, frames.frame(b"Q", HEAD))[:1] == b"T"
         assert at.wait() == pid
 
 
-def test_the_text_of_one_session_is_never_told_to_another(at: ServerPlace, tmp_path: Path) -> None:
+def test_the_text_of_one_session_is_never_told_to_another(at: ServerUnderTest, tmp_path: Path) -> None:
     at.start()
     secret = b"".join(b"secret line %d of one session\n" % number for number in range(40))
     for session in ("one", "other"):

@@ -15,11 +15,11 @@ import pytest
 
 from readcache.serve import place
 from tests.helpers.files import WATCHDOG
-from tests.serve.conftest import ServerPlace
+from tests.serve.conftest import ServerUnderTest
 from tests.serve.test_hooks import events_of
 
 
-def post(at: ServerPlace, head: dict[str, Any], event: bytes) -> tuple[int, bytes]:
+def post(at: ServerUnderTest, head: dict[str, Any], event: bytes) -> tuple[int, bytes]:
     """(status, answer) as a plugin gets them."""
     connection = http.client.HTTPConnection("readcache")
     connection.sock = socket.socket(fileno=place.reach(at.path, WATCHDOG).detach())
@@ -34,7 +34,7 @@ def head(*words: str) -> dict[str, Any]:
     return {"words": ["codex", *words], "environ": {}, "cwd": "/"}
 
 
-def test_an_event_is_answered_as_by_the_short_way(at: ServerPlace, tmp_path: Path) -> None:
+def test_an_event_is_answered_as_by_the_short_way(at: ServerUnderTest, tmp_path: Path) -> None:
     at.start()
     first, second = events_of("codex", tmp_path / "work")
     assert post(at, head(), first) == (200, b"")
@@ -43,7 +43,7 @@ def test_an_event_is_answered_as_by_the_short_way(at: ServerPlace, tmp_path: Pat
     assert b"UNCHANGED" in answer
 
 
-def test_what_is_not_for_it_is_refused(at: ServerPlace, tmp_path: Path) -> None:
+def test_what_is_not_for_it_is_refused(at: ServerUnderTest, tmp_path: Path) -> None:
     at.start()
     status, why = post(at, head("--policy", "none"), events_of("codex", tmp_path / "work")[0])
     assert status == 409
@@ -56,7 +56,9 @@ BODIES = (b"", b"[]\n", b"{", b'{"words": 1, "cwd": 2, "environ": 3}\n', b"[" * 
 @pytest.mark.parametrize(
     "sent", [b"P", *(b"POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(b) + b for b in BODIES)]
 )
-def test_a_broken_request_ends_its_connection_and_nothing_else(at: ServerPlace, tmp_path: Path, sent: bytes) -> None:
+def test_a_broken_request_ends_its_connection_and_nothing_else(
+    at: ServerUnderTest, tmp_path: Path, sent: bytes
+) -> None:
     at.start()
     connection = place.reach(at.path, WATCHDOG)
     connection.sendall(sent)
@@ -67,7 +69,7 @@ def test_a_broken_request_ends_its_connection_and_nothing_else(at: ServerPlace, 
     assert not (tmp_path / "state/readcache/failures.log").exists(), "no bug was noted"
 
 
-def test_a_plugin_starts_the_server_and_is_told_where_it_is(at: ServerPlace) -> None:
+def test_a_plugin_starts_the_server_and_is_told_where_it_is(at: ServerUnderTest) -> None:
     told = json.loads(at.readcache("serve", "--start").stdout)
     assert told == {"socket": at.path, "environ": {}}
     at.wait()
@@ -76,12 +78,12 @@ def test_a_plugin_starts_the_server_and_is_told_where_it_is(at: ServerPlace) -> 
         assert at.readcache("serve", "--start", env={**at.env, off: "off"}).stdout == b""
 
 
-def test_where_no_server_can_be_a_plugin_is_told_of_none(at: ServerPlace) -> None:
+def test_where_no_server_can_be_a_plugin_is_told_of_none(at: ServerUnderTest) -> None:
     ran = at.readcache("serve", "--start", env={**at.env, "XDG_STATE_HOME": "/proc/nowhere"})
     assert (ran.returncode, ran.stdout) == (1, b"")
 
 
-def test_a_server_that_hangs_is_ended_for_a_plugin_and_its_clients_go_on(at: ServerPlace) -> None:
+def test_a_server_that_hangs_is_ended_for_a_plugin_and_its_clients_go_on(at: ServerUnderTest) -> None:
     process = at.start()
     os.kill(process, signal.SIGSTOP)
     waiting = place.reach(at.path, WATCHDOG)

@@ -19,7 +19,7 @@ from readcache.cli.client import find_client
 from readcache.serve import ask, frames, place
 from tests.helpers.files import WATCHDOG
 from tests.helpers.hanging import hang
-from tests.serve.conftest import ServerPlace
+from tests.serve.conftest import ServerUnderTest
 from tests.serve.test_hooks import events_of, logged, status
 from tests.serve.test_life import folder_of, listen
 
@@ -27,7 +27,7 @@ Hook = Callable[[bytes], bytes]
 
 
 @pytest.fixture(params=["python", "client"])
-def hook(request: pytest.FixtureRequest, at: ServerPlace) -> Hook:
+def hook(request: pytest.FixtureRequest, at: ServerUnderTest) -> Hook:
     """Tells an event of Codex to readcache, and gives its answer."""
     if request.param == "python":
         return lambda event: at.readcache("hook", "codex", stdin=event).stdout
@@ -43,7 +43,7 @@ def hook(request: pytest.FixtureRequest, at: ServerPlace) -> Hook:
 
 
 @pytest.fixture
-def listener(at: ServerPlace) -> Iterator[socket.socket]:
+def listener(at: ServerUnderTest) -> Iterator[socket.socket]:
     """In the place of a server, what takes connections only when a test does."""
     folder_of(at)
     lock = place.take_lock(at.path)
@@ -64,13 +64,13 @@ def waiting(listener: socket.socket) -> int:
     return count
 
 
-def leave_aside_for(at: ServerPlace, seconds: float) -> None:
+def leave_aside_for(at: ServerUnderTest, seconds: float) -> None:
     """As if a client had found that the server hangs, in the past or by another clock."""
     os.utime(at.path, (time.time() + seconds, os.stat(at.path).st_mtime))
 
 
 def test_one_hook_waits_for_it_and_the_next_ones_do_not(
-    hook: Hook, at: ServerPlace, listener: socket.socket, tmp_path: Path
+    hook: Hook, at: ServerUnderTest, listener: socket.socket, tmp_path: Path
 ) -> None:
     """A server that hangs cost its whole time limit at every call."""
     first, second = events_of("codex", tmp_path / "work")
@@ -88,7 +88,7 @@ def test_one_hook_waits_for_it_and_the_next_ones_do_not(
 
 @pytest.mark.parametrize("seconds", [-1, 3600], ids=["after a while", "when the clock was set back"])
 def test_it_is_asked_again(
-    seconds: float, hook: Hook, at: ServerPlace, listener: socket.socket, tmp_path: Path
+    seconds: float, hook: Hook, at: ServerUnderTest, listener: socket.socket, tmp_path: Path
 ) -> None:
     leave_aside_for(at, seconds)
     hook(events_of("codex", tmp_path / "work")[0])
@@ -96,7 +96,7 @@ def test_it_is_asked_again(
 
 
 def test_one_that_has_taken_the_call_may_take_longer_to_answer(
-    hook: Hook, at: ServerPlace, listener: socket.socket, tmp_path: Path
+    hook: Hook, at: ServerUnderTest, listener: socket.socket, tmp_path: Path
 ) -> None:
     def answer_late() -> None:
         listener.setblocking(True)
@@ -117,7 +117,7 @@ def test_one_that_has_taken_the_call_may_take_longer_to_answer(
 
 
 def test_when_it_goes_on_it_judges_nothing_that_was_answered_without_it(
-    hook: Hook, at: ServerPlace, tmp_path: Path
+    hook: Hook, at: ServerUnderTest, tmp_path: Path
 ) -> None:
     first, second = events_of("codex", tmp_path / "work")
     pid = at.start()

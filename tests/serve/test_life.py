@@ -25,10 +25,10 @@ from readcache.serve import place, stop
 from readcache.serve.place import NoServer
 from tests.helpers.files import WATCHDOG
 from tests.helpers.hanging import hang
-from tests.serve.conftest import ServerPlace
+from tests.serve.conftest import ServerUnderTest
 
 
-def test_its_place_is_its_owners_alone_and_names_version_and_store(at: ServerPlace) -> None:
+def test_its_place_is_its_owners_alone_and_names_version_and_store(at: ServerUnderTest) -> None:
     at.start()
     folder = Path(at.path).parent
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
@@ -38,7 +38,7 @@ def test_its_place_is_its_owners_alone_and_names_version_and_store(at: ServerPla
 
 
 def test_those_who_start_it_at_once_start_one_and_wait_for_nothing(
-    at: ServerPlace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    at: ServerUnderTest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gate, words = tmp_path / "gate", place.server_words(at.store)
     os.mkfifo(gate)
@@ -60,7 +60,7 @@ def test_those_who_start_it_at_once_start_one_and_wait_for_nothing(
     assert at.wait() == first
 
 
-def test_it_has_nothing_open_of_whoever_started_it(at: ServerPlace) -> None:
+def test_it_has_nothing_open_of_whoever_started_it(at: ServerUnderTest) -> None:
     ours, theirs = os.pipe()
     os.set_inheritable(theirs, True)
     pid = at.start()
@@ -73,7 +73,7 @@ def test_it_has_nothing_open_of_whoever_started_it(at: ServerPlace) -> None:
 
 
 def test_it_has_no_variables_but_those_that_say_where_things_are(
-    at: ServerPlace, monkeypatch: pytest.MonkeyPatch
+    at: ServerUnderTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("READCACHE_SESSION", "mine")
     monkeypatch.setenv("AN_API_KEY", "secret")
@@ -82,7 +82,7 @@ def test_it_has_no_variables_but_those_that_say_where_things_are(
     assert b"READCACHE_SESSION" not in Path(f"/proc/{pid}/environ").read_bytes()
 
 
-def test_what_a_killed_one_left_is_replaced(at: ServerPlace) -> None:
+def test_what_a_killed_one_left_is_replaced(at: ServerUnderTest) -> None:
     first = at.start()
     os.kill(first, signal.SIGKILL)
     at.wait_for_end()
@@ -92,7 +92,9 @@ def test_what_a_killed_one_left_is_replaced(at: ServerPlace) -> None:
     assert at.start() != first
 
 
-def test_one_that_dies_at_once_is_not_started_again_at_once(at: ServerPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_dies_at_once_is_not_started_again_at_once(
+    at: ServerUnderTest, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(place, "SOON", 600.0)
     monkeypatch.setattr(place, "server_words", lambda _: [sys.executable, "-c", "1/0"])
     assert place.start(at.path, at.store)
@@ -104,13 +106,13 @@ def test_one_that_dies_at_once_is_not_started_again_at_once(at: ServerPlace, mon
     at.wait_for_end()
 
 
-def test_a_second_one_that_is_started_by_hand_ends_at_once(at: ServerPlace) -> None:
+def test_a_second_one_that_is_started_by_hand_ends_at_once(at: ServerUnderTest) -> None:
     pid = at.start()
     assert at.readcache("serve", "--on-demand").returncode == 0
     assert at.wait() == pid
 
 
-def test_it_is_told_to_stop(at: ServerPlace) -> None:
+def test_it_is_told_to_stop(at: ServerUnderTest) -> None:
     pid = at.start()
     assert at.readcache("serve", "--stop").stdout == f"stopped process {pid}\n".encode()
     assert not Path(at.path).exists()
@@ -121,7 +123,7 @@ StartOld = Callable[[str], tuple[int, str]]
 
 
 @pytest.fixture
-def start_old(at: ServerPlace) -> Iterator[StartOld]:
+def start_old(at: ServerUnderTest) -> Iterator[StartOld]:
     """Starts a server as another version of the package does: gives its process id, and where it listens."""
     started: list[subprocess.Popen[bytes]] = []
 
@@ -137,7 +139,7 @@ def start_old(at: ServerPlace) -> Iterator[StartOld]:
         process.wait()
 
 
-def test_those_of_other_versions_are_told_to_stop_too(at: ServerPlace, start_old: StartOld) -> None:
+def test_those_of_other_versions_are_told_to_stop_too(at: ServerUnderTest, start_old: StartOld) -> None:
     pids = {at.start(), start_old("0.0.1")[0], start_old("0.0.2")[0]}
     said = at.readcache("serve", "--stop").stdout.decode().splitlines()
     assert sorted(said) == sorted(f"stopped process {pid}" for pid in pids)
@@ -145,14 +147,14 @@ def test_those_of_other_versions_are_told_to_stop_too(at: ServerPlace, start_old
     assert at.start() not in pids
 
 
-def test_none_of_another_store_is_told_to_stop(at: ServerPlace) -> None:
+def test_none_of_another_store_is_told_to_stop(at: ServerUnderTest) -> None:
     pid = at.start()
     assert at.readcache("serve", "--stop", "--store", "other.db").stdout == b"no server is running for this store\n"
     assert at.wait() == pid
 
 
 def test_nothing_is_taken_away_of_one_that_hangs(
-    start_old: StartOld, at: ServerPlace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    start_old: StartOld, at: ServerUnderTest, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(serve, "_STOP_SECONDS", 0.3)
     pid, path = start_old("0.0.1")
@@ -166,7 +168,7 @@ def test_nothing_is_taken_away_of_one_that_hangs(
     assert not os.listdir(Path(path).parent)
 
 
-def test_a_number_that_a_dead_process_left_behind_is_not_told_to_stop(at: ServerPlace) -> None:
+def test_a_number_that_a_dead_process_left_behind_is_not_told_to_stop(at: ServerUnderTest) -> None:
     folder_of(at)
     bind = [sys.executable, "-c", BIND_AND_LEAVE, at.path]
     with subprocess.Popen(bind, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as first:
@@ -190,14 +192,16 @@ print("listening", flush=True)
 """
 
 
-def test_a_lock_that_is_taken_away_in_this_moment_is_not_had(at: ServerPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_that_is_taken_away_in_this_moment_is_not_had(
+    at: ServerUnderTest, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder_of(at)
     with monkeypatch.context() as patch:
         patch.setattr(fcntl, "flock", lambda *_: os.unlink(f"{at.path}.lock"))
         assert place.take_lock(at.path) is None
 
 
-def test_it_ends_when_nobody_asks(at: ServerPlace) -> None:
+def test_it_ends_when_nobody_asks(at: ServerUnderTest) -> None:
     began = time.monotonic()
     assert at.readcache("serve", "--on-demand", "--idle", "1").returncode == 0
     assert time.monotonic() - began > 1
@@ -230,7 +234,7 @@ def test_it_is_useless_when(change: str, tmp_path: Path, monkeypatch: pytest.Mon
     assert looks == 3
 
 
-def test_a_client_of_another_version_does_not_find_it(at: ServerPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_of_another_version_does_not_find_it(at: ServerUnderTest, monkeypatch: pytest.MonkeyPatch) -> None:
     at.start()
     monkeypatch.setattr(readcache, "__version__", "9.9")
     other = place.socket_path(str(at.state / "readcache"), at.store)
@@ -242,7 +246,7 @@ def test_a_client_of_another_version_does_not_find_it(at: ServerPlace, monkeypat
 # ---------------------------------------------------------------- whom a client trusts
 
 
-def folder_of(at: ServerPlace) -> Path:
+def folder_of(at: ServerUnderTest) -> Path:
     folder = Path(at.path).parent
     folder.mkdir(parents=True, mode=0o700)
     return folder
@@ -257,7 +261,7 @@ def listen(path: str) -> socket.socket:
     return listener
 
 
-def test_a_directory_into_which_others_may_write_is_not_trusted(at: ServerPlace) -> None:
+def test_a_directory_into_which_others_may_write_is_not_trusted(at: ServerUnderTest) -> None:
     folder = folder_of(at)
     with listen(at.path):
         place.reach(at.path, 1).close()
@@ -269,7 +273,7 @@ def test_a_directory_into_which_others_may_write_is_not_trusted(at: ServerPlace)
         folder.chmod(0o700)
 
 
-def test_a_directory_of_another_user_is_not_trusted(at: ServerPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_directory_of_another_user_is_not_trusted(at: ServerUnderTest, monkeypatch: pytest.MonkeyPatch) -> None:
     folder_of(at)
     with listen(at.path):
         monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
@@ -278,7 +282,7 @@ def test_a_directory_of_another_user_is_not_trusted(at: ServerPlace, monkeypatch
         assert not place.start(at.path, at.store)
 
 
-def test_a_directory_or_a_socket_by_a_link_is_not_trusted(at: ServerPlace, tmp_path: Path) -> None:
+def test_a_directory_or_a_socket_by_a_link_is_not_trusted(at: ServerUnderTest, tmp_path: Path) -> None:
     folder = folder_of(at)
     real = tmp_path / "real"
     with listen(str(real)):
@@ -295,7 +299,7 @@ def test_a_directory_or_a_socket_by_a_link_is_not_trusted(at: ServerPlace, tmp_p
         assert not place.start(at.path, at.store)
 
 
-def test_what_is_no_socket_is_no_server(at: ServerPlace) -> None:
+def test_what_is_no_socket_is_no_server(at: ServerUnderTest) -> None:
     folder_of(at)
     Path(at.path).write_text("a file")
     with pytest.raises(NoServer, match="not a socket"):
@@ -306,7 +310,7 @@ def test_what_is_no_socket_is_no_server(at: ServerPlace) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
-def test_another_users_process_at_the_socket_is_not_trusted_nor_served(at: ServerPlace) -> None:
+def test_another_users_process_at_the_socket_is_not_trusted_nor_served(at: ServerUnderTest) -> None:
     folder = folder_of(at)
     become_other = "os.setgroups([]); os.setgid(65534); os.setuid(65534)"
     listen = f"{become_other}; listener.listen(); print(1, flush=True); import time; time.sleep(60)"

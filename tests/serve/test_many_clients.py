@@ -16,18 +16,18 @@ from pathlib import Path
 
 import pytest
 
+from readcache.core.model.events import Delivered
+from readcache.core.model.withheld import as_shown
 from readcache.log.store import open_store
-from readcache.model.events import Delivered
-from readcache.model.withheld import as_shown
 from readcache.serve import place
 from tests.helpers.files import WATCHDOG
-from tests.serve.conftest import TOP, ServerPlace
+from tests.serve.conftest import TOP, ServerUnderTest
 
 PROCESSES, CALLS = 32, 313
 MOST_MEGABYTES = 150  # of a server with 32 readers; 35 are Python's and ours without any
 
 
-def start_readers(at: ServerPlace, wave: int = 0) -> list[subprocess.Popen[bytes]]:
+def start_readers(at: ServerUnderTest, wave: int = 0) -> list[subprocess.Popen[bytes]]:
     """Each in a session of its own, which nobody had before."""
     words = [sys.executable, "-m", "tests.serve.many_calls"]
     return [
@@ -58,7 +58,7 @@ def megabytes(pid: int) -> float:
 
 
 @pytest.mark.slow
-def test_nothing_is_lost_and_nothing_wrong(at: ServerPlace, record_property: Callable[[str, object], None]) -> None:
+def test_nothing_is_lost_and_nothing_wrong(at: ServerUnderTest, record_property: Callable[[str, object], None]) -> None:
     pid = at.start()
     kinds = kinds_of(start_readers(at))
     assert sum(kinds.values()) == PROCESSES * CALLS
@@ -84,7 +84,7 @@ def test_nothing_is_lost_and_nothing_wrong(at: ServerPlace, record_property: Cal
 
 @pytest.mark.slow
 def test_with_a_server_that_is_killed_every_second_nothing_is_wrong(
-    at: ServerPlace, record_property: Callable[[str, object], None]
+    at: ServerUnderTest, record_property: Callable[[str, object], None]
 ) -> None:
     killed, waves, kinds = 0, 0, Counter[str]()
     deadline = time.monotonic() + WATCHDOG
@@ -102,7 +102,7 @@ def test_with_a_server_that_is_killed_every_second_nothing_is_wrong(
     assert sum(kinds.values()) == waves * PROCESSES * CALLS
 
 
-def kill_server(at: ServerPlace) -> bool:
+def kill_server(at: ServerUnderTest) -> bool:
     """False where there was none."""
     with contextlib.suppress(place.NoServer, ProcessLookupError, OSError):
         connection = place.reach(at.path, 1)

@@ -25,7 +25,7 @@ from readcache.log.telemetry import HOST, HOSTS, METRICS, SECONDS
 from readcache.serve import frames, place
 from tests.helpers import forks
 from tests.helpers.files import WATCHDOG, wait_until
-from tests.serve.conftest import TOP, ServerPlace
+from tests.serve.conftest import TOP, ServerUnderTest
 from tests.serve.test_hooks import ask, events_of
 
 TEXT = "".join(f"line {number} of a file\n" for number in range(60))
@@ -65,7 +65,7 @@ class Server:
 
 
 @contextmanager
-def serving(at: ServerPlace, *words: str, stdin: int = subprocess.PIPE, **env: str) -> Iterator[Server]:
+def serving(at: ServerUnderTest, *words: str, stdin: int = subprocess.PIPE, **env: str) -> Iterator[Server]:
     pipe = subprocess.PIPE
     with forks.start(
         ("serve", "--metrics", "127.0.0.1:0", *words), stdin=stdin, stdout=pipe, stderr=pipe, env={**at.env, **env}
@@ -81,7 +81,7 @@ def serving(at: ServerPlace, *words: str, stdin: int = subprocess.PIPE, **env: s
         server.errors = process.stderr.read()
 
 
-def test_a_scrape_says_what_the_session_counted(at: ServerPlace) -> None:
+def test_a_scrape_says_what_the_session_counted(at: ServerUnderTest) -> None:
     with serving(at, READCACHE_HOST="opencode") as server:
         assert server.read("f") == "f" + TEXT
         assert "UNCHANGED" in server.read("f")
@@ -116,7 +116,7 @@ def after_codex(event: bytes, shown: str) -> bytes:
     return json.dumps({**told, **more}).encode()
 
 
-def test_hooks_and_shims_that_a_server_answers_count_for_their_hosts(at: ServerPlace, tmp_path: Path) -> None:
+def test_hooks_and_shims_that_a_server_answers_count_for_their_hosts(at: ServerUnderTest, tmp_path: Path) -> None:
     hostile = 'x"} 1\nreadcache_calls_total{host="codex'
     with serving(at, "--on-demand", stdin=subprocess.DEVNULL) as server:
         at.wait()
@@ -142,7 +142,7 @@ def of_name(found: Samples, name: str) -> Samples:
     return {key.removeprefix(name): value for key, value in found.items() if key.startswith(name + "{")}
 
 
-def in_sandbox(at: ServerPlace, host: str) -> None:
+def in_sandbox(at: ServerUnderTest, host: str) -> None:
     """A whole command of the short way, which names its host itself."""
     environ = ("READCACHE=on", "READCACHE_SESSION=s", f"READCACHE_HOST={host}")
     head = frames.head_texts((__version__, "run", at.store, "/", ""), environ, ("cat f",), ())
@@ -155,7 +155,7 @@ def in_sandbox(at: ServerPlace, host: str) -> None:
         assert connection.recv(1) == b""
 
 
-def test_a_failure_counts_where_no_store_takes_it(at: ServerPlace) -> None:
+def test_a_failure_counts_where_no_store_takes_it(at: ServerUnderTest) -> None:
     with serving(at, "--store", "redis://127.0.0.1:1/0") as server:
         assert server.read("f") == server.read("f") == "f" + TEXT
         found = server.scrape()
@@ -164,7 +164,7 @@ def test_a_failure_counts_where_no_store_takes_it(at: ServerPlace) -> None:
     assert found['readcache_calls_total{host="serve"}'] == 0
 
 
-def test_scrapers_that_fail_cost_nobody_anything(at: ServerPlace) -> None:
+def test_scrapers_that_fail_cost_nobody_anything(at: ServerUnderTest) -> None:
     with serving(at) as server:
         hanging = socket.create_connection(("127.0.0.1", server.port))
         for sent in (
@@ -207,7 +207,7 @@ def test_without_the_package_it_says_what_to_install(
     assert "pip install 'readcache[metrics]'" in capfd.readouterr().err
 
 
-def test_a_server_that_is_there_already_is_told_of(at: ServerPlace) -> None:
+def test_a_server_that_is_there_already_is_told_of(at: ServerUnderTest) -> None:
     at.start()
     done = at.readcache("serve", "--on-demand", "--metrics", "127.0.0.1:0")
     assert (done.returncode, done.stderr.count(b"serve --stop")) == (1, 1)

@@ -16,12 +16,12 @@ import pytest
 
 from readcache import Session, __version__
 from readcache.cli.main import main
-from readcache.model.events import Delivered
+from readcache.core.model.events import Delivered
 from readcache.serve import frames, place
 from readcache.serve.place import socket_store
 from tests.helpers.files import WATCHDOG
 from tests.helpers.forks import start
-from tests.serve.conftest import ServerPlace
+from tests.serve.conftest import ServerUnderTest
 
 PLANNED = "cat plan"
 PLAN = "".join(f"line {number} of the plan\n" for number in range(40))
@@ -36,7 +36,7 @@ def socket() -> Iterator[Path]:
 
 
 @contextmanager
-def serving(at: ServerPlace, path: Path, *options: str, env: dict[str, str] | None = None) -> Iterator[None]:
+def serving(at: ServerUnderTest, path: Path, *options: str, env: dict[str, str] | None = None) -> Iterator[None]:
     """While a server listens at the path."""
     with start(["serve", "--socket", str(path), *options], env=env or at.env) as server:
         try:
@@ -92,7 +92,7 @@ def conversation(store: str) -> Iterator[Session]:
 
 @pytest.mark.parametrize("names_its_store", [False, True])
 def test_the_users_own_conversations_can_neither_be_read_nor_written(
-    at: ServerPlace, socket: Path, tmp_path: Path, names_its_store: bool
+    at: ServerUnderTest, socket: Path, tmp_path: Path, names_its_store: bool
 ) -> None:
     store = str(tmp_path / "mine.db") if names_its_store else at.store
     env = at.env | ({"READCACHE_STORE": store} if names_its_store else {})
@@ -122,7 +122,9 @@ def test_the_users_own_conversations_can_neither_be_read_nor_written(
         assert session.observe("cat plan", PLAN).outcome.value == "unchanged"
 
 
-def test_a_sandbox_reaches_the_conversations_that_were_named_and_nothing_else(at: ServerPlace, socket: Path) -> None:
+def test_a_sandbox_reaches_the_conversations_that_were_named_and_nothing_else(
+    at: ServerUnderTest, socket: Path
+) -> None:
     store = socket_store(str(socket))
     with conversation(at.store) as session:
         session.observe(PLANNED, PLAN)
@@ -175,7 +177,7 @@ def test_conversations_are_named_for_sandboxes_alone(
     assert "serve --session" in capsys.readouterr().err
 
 
-def test_each_socket_has_a_store_and_finds_it_again(at: ServerPlace, socket: Path) -> None:
+def test_each_socket_has_a_store_and_finds_it_again(at: ServerUnderTest, socket: Path) -> None:
     told = {"command": "cat plan", "output": PLAN, "cwd": "/repo"}
     other = socket.with_name("t")
     with ExitStack() as both:
@@ -187,7 +189,7 @@ def test_each_socket_has_a_store_and_finds_it_again(at: ServerPlace, socket: Pat
     assert not Path(at.store).exists()
 
 
-def test_clients_that_may_run_commands_have_the_users_own_store(at: ServerPlace, socket: Path) -> None:
+def test_clients_that_may_run_commands_have_the_users_own_store(at: ServerUnderTest, socket: Path) -> None:
     with conversation(at.store) as session:
         session.observe("cat plan", PLAN)
     with serving(at, socket, "--run"):
@@ -195,7 +197,7 @@ def test_clients_that_may_run_commands_have_the_users_own_store(at: ServerPlace,
 
 
 def test_a_sockets_store_loses_what_is_old_with_the_users_own(
-    at: ServerPlace, socket: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    at: ServerUnderTest, socket: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "plan").write_text(PLAN)
     store = socket_store(str(socket))

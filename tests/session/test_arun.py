@@ -56,7 +56,7 @@ def test_a_cancelled_command_is_killed_and_nothing_of_it_counts_as_shown(tmp_pat
 
 
 def test_long_output_without_a_timeout_is_not_held_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("readcache.disk.bash.MOST_BYTES", 10_000)
+    monkeypatch.setattr("readcache.session.disk.bash.MOST_BYTES", 10_000)
     reply = asyncio.run(Session(tmp_path).arun("head -c 500000 /dev/zero | tr '\\0' x"))
     assert len(reply.text) == 500_000
 

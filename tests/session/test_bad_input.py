@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from readcache import Outcome, Policy, Reason, Session
+from readcache.core.model.errors import StoreError, UsageError
+from readcache.core.restore.plan import RestoreItem, RestorePlan
 from readcache.log import reader, telemetry
 from readcache.log.store.memory import MemoryStore
-from readcache.model.errors import StoreError, UsageError
-from readcache.restore.plan import RestoreItem, RestorePlan
 from tests.helpers.files import TEXT, in_time_enough
 from tests.helpers.replies import omits
 
@@ -361,8 +361,8 @@ def test_a_compaction_that_the_store_did_not_take_still_rewrites_the_markers(whe
     assert set(done.rewrites) == {"c2"}
     store.fails = ""
     session.observe("pwd", "/w\n")
-    pointers = [pointer for delivery in session.view.of_call("c2") for pointer in delivery.event.pointers]
-    assert [pointer.sources for pointer in pointers] == [()]
+    markers = [marker for delivery in session.view.of_call("c2") for marker in delivery.event.markers]
+    assert [marker.sources for marker in markers] == [()]
 
 
 @WHERE

@@ -8,11 +8,11 @@ from collections.abc import Callable
 import pytest
 
 from readcache import Session
-from readcache.judging.marker import find_markers, find_possible
-from readcache.judging.notices import find_cuts
+from readcache.core.judging.marker import find_markers, find_possible
+from readcache.core.judging.notices import find_truncations
+from readcache.core.model.text import session_tag
+from readcache.core.shell.read import read_command
 from readcache.log.store.memory import MemoryStore
-from readcache.model.text import session_tag
-from readcache.shell.read import read_command
 from tests.helpers.adversaries import CASES, beside_a_loop, per_doubling
 
 # Quadratic work takes 4 times as long for a doubling; the machine may be busy with something else.
@@ -39,7 +39,7 @@ FOR_EVER: dict[str, Callable[[], object]] = {  # each took from ten seconds to l
     "negations": lambda: read_command("! " * 4_000 + "cat f", "/r"),
     "a heredoc of continued lines": lambda: read_command("cat <<A\n" + "x\\\n" * 300_000 + "A\n", "/r"),
     "tildes": lambda: read_command("cat " + "a" * 100_000 + "~" * 100_000, "/r"),
-    "digits in a line that was cut": lambda: find_cuts(["x lines omitted " + "1" * 100_000]),
+    "digits in a line that was cut": lambda: find_truncations(["x lines omitted " + "1" * 100_000]),
     "open markers": lambda: find_markers(OPEN * 20_000, session_tag("s")),
     "the lines of a source in any order": _same_lines_in_any_order,
     "brackets behind open markers": lambda: list(find_possible(OPEN * 5_000 + "]" * 90_000, session_tag("s"))),

@@ -17,8 +17,8 @@ from typing import NamedTuple
 import pytest
 
 from readcache import Session
+from readcache.core.model.events import Delivered
 from readcache.log.store import sqlite_file
-from readcache.model.events import Delivered
 from tests.helpers.files import WATCHDOG, text
 
 FILES = {f"f{n}": text(of=f"f{n}") for n in range(6)}
@@ -87,7 +87,7 @@ def test_no_call_of_a_crowd_points_at_one_that_was_made_after_it_had_begun(
     with Session(tmp_path, session_id="s", store=store) as session:
         events = {r.event.call_id: r.event for r in session.events() if isinstance(r.event, Delivered)}
     assert events.keys() == calls.keys()
-    sources = {name: {s for pointer in event.pointers for s in pointer.sources} for name, event in events.items()}
+    sources = {name: {s for marker in event.markers for s in marker.sources} for name, event in events.items()}
     for name, found in sources.items():
         when, ran = events[name].when, calls[name].ran
         for source in found:

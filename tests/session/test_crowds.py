@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from readcache import Omitted, Reply, Session
+from readcache.core.model.spec.marker import demand
+from readcache.core.model.spec.world import World
 from readcache.log.store import redis, redis_server, sqlite_file
 from readcache.log.store.sqlite import SqliteStore
-from readcache.model.spec.marker import demand
-from readcache.model.spec.world import World
 from tests.helpers.files import WATCHDOG, text
 
 FILES = {f"f{n}": text(of=f"f{n}") for n in range(6)}

@@ -18,13 +18,13 @@ from tests.helpers.files import TEXT, WATCHDOG, wait_for
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def run(program: str, place: Path) -> subprocess.CompletedProcess[str]:
-    """Runs a program in `place`, where a file `f` is; `session` is a durable one."""
-    (place / "f").write_text(TEXT)
+def run(program: str, directory: Path) -> subprocess.CompletedProcess[str]:
+    """Runs a program in `directory`, where a file `f` is; `session` is a durable one."""
+    (directory / "f").write_text(TEXT)
     start = "from readcache import Session\nsession = Session('.', session_id='s', store='log.db')\n"
     command = [sys.executable, "-W", "error", "-c", start + textwrap.dedent(program)]
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(command, cwd=place, env=env, capture_output=True, text=True, timeout=WATCHDOG)
+    return subprocess.run(command, cwd=directory, env=env, capture_output=True, text=True, timeout=WATCHDOG)
 
 
 ENDS = {
@@ -118,20 +118,20 @@ def test_without_its_state_directory_a_session_shows_everything_and_comes_back_w
 ) -> None:
     if lost == "not writable" and os.geteuid() == 0:
         pytest.skip("root may write everywhere")
-    place = tmp_path / "state"
-    with Session("/w", session_id="s", store=place / "log.db") as session:
+    directory = tmp_path / "state"
+    with Session("/w", session_id="s", store=directory / "log.db") as session:
         session.observe("cat f", TEXT)
-        shutil.rmtree(place)
+        shutil.rmtree(directory)
         if lost == "not writable":
             tmp_path.chmod(0o500)
         elif lost == "a file":
-            place.write_text("")
+            directory.write_text("")
         replies = [session.observe("cat f", TEXT) for _ in range(3)]
         lasting = 1 if lost == "removed" else 3  # a directory that is gone is made again
         assert [reply.text for reply in replies[:lasting]] == [TEXT] * lasting
         tmp_path.chmod(0o700)
         if lost == "a file":
-            place.unlink()
+            directory.unlink()
         later = [session.observe("cat f", TEXT) for _ in range(4)]
         assert later[-1].outcome is Outcome.UNCHANGED or later[-2].outcome is Outcome.UNCHANGED
         session.compacted()

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from readcache import Omitted, Outcome, Policy, Reason, Session
-from readcache.model.policy import PRESETS
+from readcache.core.model.policy import PRESETS
 from tests.helpers.files import LINES, TEXT, text, with_numbers
 from tests.helpers.replies import omits, sources
 
@@ -78,7 +78,7 @@ def reads_as_it_is(session: Session, command: str, output: str, shown: dict[str,
         for spans, source, there in SOURCE.findall(marker[what.end() :]):
             here = numbers(spans or what["lines"] or f"1-{what['count']}")
             followed += sum(map(len, here))
-            ours = [[lines[n - 1] for n in stretch] for stretch in here]
+            ours = [[lines[n - 1] for n in span] for span in here]
             theirs = shown[source].splitlines()
             if not there and not all("\n".join(["", *each, ""]) in "\n".join(["", *theirs, ""]) for each in ours):
                 return False

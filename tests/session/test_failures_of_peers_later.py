@@ -10,8 +10,8 @@ import pytest
 
 from readcache import Head, HeadTail, Mode, Outcome, Policy, Reason, Session
 from readcache.context import Compactor, prune
+from readcache.core.model.policy import PRESETS
 from readcache.log.store import open_store
-from readcache.model.policy import PRESETS
 from tests.helpers.chats import SHAPES_WITH_IDS, WORDS_IN_FRONT, message_list, results, texts
 from tests.helpers.compactor import Model, commands
 from tests.helpers.files import TEXT, text
@@ -84,10 +84,10 @@ def test_what_is_given_back_is_given_once(session: Session, shape: str) -> None:
     """A text that was given back was sent again in every request."""
     messages = talk(session, shape, "cat f", "head -n 60 f")
     without = [message for message in messages if TEXT not in texts([message])[0]]
-    mended = session.mend(without)
+    repaired = session.mend(without)
     for _ in range(3):
-        assert session.mend(mended) is mended, "a list that is true is left as it is"
-    assert sum(part.count(TEXT) for part in texts(mended)) == 1
+        assert session.mend(repaired) is repaired, "a list that is true is left as it is"
+    assert sum(part.count(TEXT) for part in texts(repaired)) == 1
 
 
 def test_what_a_reader_got_by_asking_again_need_not_be_sent_a_third_time(session: Session) -> None:

@@ -70,8 +70,8 @@ def test_the_lines_beyond_a_truncated_default_read_are_never_refused(session: Se
 @pytest.mark.parametrize("numbered", [False, True])
 def test_a_truncated_read_counts_for_the_lines_that_it_showed(session: Session, numbered: bool) -> None:
     """A truncated read counted as a full one. After a truncated read a review could not be trusted."""
-    cut = (with_numbers(1, 80, form="{:6}→") if numbered else text(1, 80)) + "\n<truncated>\n"
-    session.observe_read("f", cut, numbered=numbered)
+    shortened = (with_numbers(1, 80, form="{:6}→") if numbered else text(1, 80)) + "\n<truncated>\n"
+    session.observe_read("f", shortened, numbered=numbered)
     assert session.read("f").text.endswith(text(81, 200))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from readcache import Outcome, Reason, Reply, Session
-from readcache.model.errors import UsageError
+from readcache.core.model.errors import UsageError
 from tests.helpers.files import TEXT
 
 
@@ -77,10 +77,10 @@ def test_a_list_whose_marker_lost_its_source_comes_back_mended(session: Session,
     whole: list[Mapping[str, Any]] = [result(call_id, text) for call_id, text in texts.items()]
     assert session.mend(whole) is whole
     cleared: list[Mapping[str, Any]] = [result("c1", "[cleared]"), whole[1]]
-    mended = session.mend(cleared)
-    assert mended[0] == cleared[0]
-    assert "left the conversation" in str(mended[1])
-    assert session.mend(mended) is mended
+    repaired = session.mend(cleared)
+    assert repaired[0] == cleared[0]
+    assert "left the conversation" in str(repaired[1])
+    assert session.mend(repaired) is repaired
 
 
 def test_an_output_that_holds_one_of_our_markers_says_so_and_is_shown(session: Session) -> None:
@@ -166,9 +166,9 @@ def test_a_marker_that_the_user_quotes_stays_as_they_wrote_it(session: Session, 
     one, two = (session.observe("cat f", TEXT, call_id=call_id).text for call_id in ("c1", "c2"))
     asked = {"role": "user", "content": wrapped.format(two.strip())}
     session.mend([tool_message("c1", one), tool_message("c2", two), asked])
-    mended = session.mend([tool_message("c1", "[cleared]"), tool_message("c2", two), asked])
-    assert "left the conversation" in mended[1]["content"]
-    assert mended[2] == asked
+    repaired = session.mend([tool_message("c1", "[cleared]"), tool_message("c2", two), asked])
+    assert "left the conversation" in repaired[1]["content"]
+    assert repaired[2] == asked
 
 
 def test_a_marker_in_the_json_that_another_tool_printed_stays(session: Session) -> None:

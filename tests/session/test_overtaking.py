@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from readcache import Reply, Session
+from readcache.core.model.reply import Reason
 from readcache.log.store.memory import MemoryStore
-from readcache.model.reply import Reason
 from tests.helpers.files import TEXT, WATCHDOG
 
 
-class Held(MemoryStore):
+class BlockingStore(MemoryStore):
     """A store that keeps other threads than its maker's waiting, as a crowd would: the second time that one comes, or
     the first time (`has_come`)."""
 
@@ -57,7 +57,7 @@ def test_a_call_that_waited_for_the_store_began_before_that(tmp_path: Path, door
     """By the clock, which other processes have too. It counts how often it was read."""
     (tmp_path / "f").write_text(TEXT)
     ticks = itertools.count()
-    store, answers = Held(has_come=True), list[object]()
+    store, answers = BlockingStore(has_come=True), list[object]()
     clock = lambda: float(next(ticks))  # noqa: E731
     first, second = (Session(tmp_path, session_id="s", store=store, clock=clock) for _ in range(2))
     first.observe("true", "", call_id="c0")
@@ -97,7 +97,7 @@ def test_a_call_that_waited_for_its_own_session_began_before_that(tmp_path: Path
 @pytest.mark.parametrize("door", ["observe", "observe_read", "read"])
 def test_a_call_does_not_point_at_one_that_was_made_after_it(tmp_path: Path, door: str) -> None:
     (tmp_path / "f").write_text(TEXT)
-    store, replies = Held(), list[Reply]()
+    store, replies = BlockingStore(), list[Reply]()
     first, second = (Session(tmp_path, session_id="s", store=store) for _ in range(2))
     ask: Callable[[], Reply] = {
         "observe": lambda: first.observe("cat f", TEXT, call_id="c1"),

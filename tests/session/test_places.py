@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from readcache import Frame, HeadTail, Policy, Session
-from readcache.model.text import ELISION
+from readcache.core.model.text import ELISION
 
 OPEN = Policy(min_worth=0, min_chars=100, any_output=True)
-PLACES = re.compile(r"as lines? ([\d, -]+) of that output")
+LINES_NAMED = re.compile(r"as lines? ([\d, -]+) of that output")
 
 
 def text(count: int, word: str = "line") -> str:
@@ -24,7 +24,7 @@ def result_of(call_id: str, content: str) -> dict[str, Any]:
 
 def told_lines(marker: str, shown: str) -> list[str]:
     """The lines at the places that a marker names, of the source as the reader sees it."""
-    found, lines = PLACES.search(marker), shown.split("\n")
+    found, lines = LINES_NAMED.search(marker), shown.split("\n")
     assert found is not None, marker
     spans = [span.partition("-") for span in found[1].split(", ")]
     return [line for low, _, high in spans for line in lines[int(low) - 1 : int(high or low)]]
@@ -45,7 +45,7 @@ def test_no_place_is_named_behind_what_the_host_cut() -> None:
     session.observe("make test", "".join(rows))
     reply = session.observe("make other", "".join(rows[270:295] + rows[5:25]))
     assert reply.tokens_saved > 0
-    assert not PLACES.search(reply.text)
+    assert not LINES_NAMED.search(reply.text)
 
 
 @pytest.mark.parametrize("lost", ["before", "behind"])

@@ -72,8 +72,8 @@ def test_a_marker_of_a_reply_that_was_on_its_way_is_not_foreign_later(session: S
         lists.append([asked("1", "cat a.py"), result("1", text("a")), asked("2", "./x"), result("2", reply.text)])
         session.mend(lists[0])
 
-    from readcache.model.call import command_call
-    from readcache.shell.read import read_command
+    from readcache.core.model.call import command_call
+    from readcache.core.shell.read import read_command
 
     command = "sed -n '3,35p' a.py"
     output = "".join(text("a").splitlines(True)[2:35])
@@ -229,6 +229,6 @@ def test_a_marker_that_says_above_does_not_name_a_later_call_of_the_id(session: 
     assert [reply.outcome for _, reply in turns] == [Outcome.FULL, Outcome.UNCHANGED, Outcome.FULL]
     messages = [one for name, reply in turns for one in (asked(name, "cat a.py"), result(name, reply.text))]
     messages[1] = result("call_0", "[old tool result cleared]")
-    mended = session.mend(messages)
-    assert "UNCHANGED" not in mended[3]["content"]
-    assert mended[5] == messages[5]
+    repaired = session.mend(messages)
+    assert "UNCHANGED" not in repaired[3]["content"]
+    assert repaired[5] == messages[5]

@@ -11,8 +11,8 @@ import pytest
 
 from readcache import Outcome, Policy, Reason, Session
 from readcache.context import prune
-from readcache.model.secrets import SECRET_NAMES
-from readcache.restore.refuse import why_not_name
+from readcache.core.model.secrets import SECRET_NAMES
+from readcache.core.restore.refuse import why_not_name
 from tests.helpers.chats import Step, chat, text
 
 TOKEN = "ghp_" + "Zzsecretzz" * 4
@@ -40,9 +40,9 @@ NAMES = (
 class Kept:
     """A session with a store, and what is in its files."""
 
-    def __init__(self, place: Path) -> None:
-        self._place = place
-        self.session = Session("/w", session_id="s", store=place / "db")
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self.session = Session("/w", session_id="s", store=directory / "db")
 
     def has(self, what: str) -> bool:
         """Whether the store's files have it, now and once the session is closed."""
@@ -51,7 +51,7 @@ class Kept:
         return what.encode() in now + self._bytes()
 
     def _bytes(self) -> bytes:
-        return b"".join(file.read_bytes() for file in self._place.iterdir())
+        return b"".join(file.read_bytes() for file in self._directory.iterdir())
 
 
 @pytest.fixture
@@ -62,9 +62,9 @@ def kept(tmp_path: Path) -> Iterator[Kept]:
 
 
 def test_each_name_of_the_list_has_an_example() -> None:
-    from readcache.model.paths import matches
+    from readcache.core.model.paths import matches_any
 
-    assert [glob for glob in SECRET_NAMES if not any(matches(name, (glob,)) for name in NAMES)] == []
+    assert [glob for glob in SECRET_NAMES if not any(matches_any(name, (glob,)) for name in NAMES)] == []
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -177,8 +177,8 @@ def test_a_marker_beside_a_secret_of_the_host_is_retired_all_the_same(kept: Kept
         messages.append({"role": "tool", "tool_call_id": name, "content": shown})
     assert kept.session.mend(messages) is messages
     messages[1] = {**messages[1], "content": "[cleared]"}
-    mended = str(kept.session.mend(messages)[3]["content"])
-    assert mended.startswith(f"{KEY}{TOKEN}\n[GONE ")
+    repaired = str(kept.session.mend(messages)[3]["content"])
+    assert repaired.startswith(f"{KEY}{TOKEN}\n[GONE ")
     assert not kept.has("zzsecretzz")
 
 

@@ -29,7 +29,7 @@ def test_a_reply_says_all_there_is_to_say() -> None:
     assert isinstance(reply.segments[1], Shown)
     assert str(reply) == reply.text
     assert reply.full_text == TEXT
-    assert [mark.stands_for for mark in marks_of(reply, TEXT, numbered=False)] == [TEXT.split("\n")[:20]]
+    assert [mark.omitted_lines for mark in marks_of(reply, TEXT, numbered=False)] == [TEXT.split("\n")[:20]]
 
 
 def test_the_tokens_saved_are_net_of_the_marker() -> None:

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from readcache import Policy, Reason, Session
+from readcache.core.model.text import session_tag
 from readcache.log.store.memory import MemoryStore
-from readcache.model.text import session_tag
 from tests.helpers.colliding import ONE, OTHER
 from tests.helpers.oracle import Reader
 
@@ -161,9 +161,9 @@ def test_no_name_of_a_file_shifts_the_lines_of_a_restored_section(name: str, tmp
     session.read(name)
     plan = session.restore_plan()
     lines = plan.render().split("\n")
-    for piece in plan.pieces():
-        there = lines[piece.at : piece.at + piece.count]
-        assert there == TEXT.split("\n")[piece.first - 1 : piece.first - 1 + piece.count]
+    for mapped in plan.source_map():
+        there = lines[mapped.at : mapped.at + mapped.count]
+        assert there == TEXT.split("\n")[mapped.first - 1 : mapped.first - 1 + mapped.count]
 
 
 def test_a_link_that_is_swapped_shows_what_it_leads_to_now(tmp_path: Path) -> None:

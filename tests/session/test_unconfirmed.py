@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from readcache import Outcome, Reason, Reply, Session
-from readcache.model.errors import UsageError
-from readcache.model.events import Delivered
+from readcache.core.model.errors import UsageError
+from readcache.core.model.events import Delivered
 from tests.helpers.files import TEXT
 
 SAVED = ("tokens_saved", "covered", "unconfirmed", "not_sent", "not_proven")
@@ -137,9 +137,9 @@ def test_a_list_that_has_the_full_text_makes_it_a_full_delivery(session: Session
 
 def test_a_list_without_the_source_gives_the_lines_back(session: Session) -> None:
     reply = shown_and_asked(session)
-    mended = session.mend([{"role": "tool", "tool_call_id": "2", "content": reply.text}])
-    assert mended[0]["content"] == TEXT
-    assert session.mend(mended) is mended
+    repaired = session.mend([{"role": "tool", "tool_call_id": "2", "content": reply.text}])
+    assert repaired[0]["content"] == TEXT
+    assert session.mend(repaired) is repaired
     assert not figures(session).get("tokens_saved")
 
 

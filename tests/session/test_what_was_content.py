@@ -12,7 +12,7 @@ from tests.helpers.files import LINES, TEXT, text
 
 NEW = text(1, 30, of="new")
 HEREDOC = f"cat > f <<'EOF'\n{NEW}EOF"
-CUT = "".join(TEXT.splitlines(True)[:20]) + "\n... [160456 characters truncated] ...\n" + text(150, 180)
+TRUNCATED = "".join(TEXT.splitlines(True)[:20]) + "\n... [160456 characters truncated] ...\n" + text(150, 180)
 
 
 def restored_lines(session: Session) -> list[RestoreItem]:
@@ -145,11 +145,11 @@ def test_a_read_tool_that_failed_credits_nothing(session: Session) -> None:
 
 
 def test_a_tool_that_cuts_its_output_gives_no_false_numbers(session: Session) -> None:
-    session.wrap(lambda _command: CUT)("cat f")
+    session.wrap(lambda _command: TRUNCATED)("cat f")
     assert session.view.covers("/w/f", 1, 19)
     assert not session.view.covers("/w/f", 1, 23)
     assert all((item.end or 0) <= 20 and "truncated" not in item.text for item in restored_lines(session))
-    again = session.observe("cat f", CUT)
+    again = session.observe("cat f", TRUNCATED)
     assert all(s.path is None or s.end <= 20 for s in again.segments if isinstance(s, Omitted))
     assert session.observe("cat f", text(1, 180)).text.endswith(text(150, 180))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from readcache import Session
-from readcache.shell import lexer, parse
+from readcache.core.shell import lexer, parse
 from tests.helpers.files import TEXT
 
 

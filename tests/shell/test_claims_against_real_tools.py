@@ -12,9 +12,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from readcache.model.claims import Anything, Claim, FileLines, Literal
-from readcache.model.text import split_lines, split_number
-from readcache.shell.read import read_command
+from readcache.core.model.claims import Anything, Claim, FileLines, Literal
+from readcache.core.model.text import split_lines, split_number
+from readcache.core.shell.read import read_command
 
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
 

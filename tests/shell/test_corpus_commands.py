@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import pytest
 
-from readcache.model.claims import Anything, Authored, Claim, FileLines, Write
-from readcache.shell.read import read_command
+from readcache.core.model.claims import Anything, Authored, Claim, FileLines, Write
+from readcache.core.shell.read import read_command
 from tests.shell.corpus import COMMANDS
 
 
@@ -26,7 +26,7 @@ def _claim(claim: Claim) -> str:
 
 
 def _write(write: Write) -> str:
-    return f"{'>' if write.sure else '?'} {write.key} @{write.before}"
+    return f"{'>' if write.is_certain else '?'} {write.key} @{write.before}"
 
 
 def _authored(authored: Authored) -> str:

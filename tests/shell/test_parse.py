@@ -11,11 +11,11 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from readcache.shell import grammar
-from readcache.shell.bashlex_backend import build
-from readcache.shell.lexer import tokenize
-from readcache.shell.parse import parse_command, simple_commands
-from readcache.shell.syntax import (
+from readcache.core.shell import grammar
+from readcache.core.shell.bashlex_backend import build
+from readcache.core.shell.lexer import tokenize
+from readcache.core.shell.parse import parse_command, simple_commands
+from readcache.core.shell.syntax import (
     For,
     Group,
     Heredoc,
@@ -364,7 +364,7 @@ def test_a_missing_parser_refuses_only_what_needs_it(monkeypatch: pytest.MonkeyP
 def test_simple_commands_need_no_parser() -> None:
     plain = ["cd d && nl -ba f | sed -n '10,20p'", 'cat f 2>/dev/null || cat "g h" 2>&1; x=1', "a\nb *.c ~"]
     script = (
-        "import sys; from readcache.shell.parse import parse_command; "
+        "import sys; from readcache.core.shell.parse import parse_command; "
         f"assert all(map(parse_command, {plain!r})); "
         "assert 'bashlex' not in sys.modules; "
         "assert parse_command('if a; then b; fi'); assert 'bashlex' in sys.modules"

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readcache.shell.parse import parse_command
-from readcache.shell.syntax import Node
+from readcache.core.shell.parse import parse_command
+from readcache.core.shell.syntax import Node
 from tests.shell.corpus import COMMANDS
 from tests.shell.treesitter_backend import parse_by_tree_sitter
 

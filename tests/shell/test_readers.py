@@ -7,9 +7,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from readcache import Outcome, Reason, Session
-from readcache.model.claims import OPAQUE, UNPARSED, Anything, Claim, FileLines, Literal
-from readcache.model.paths import canonical_path
-from readcache.shell.read import read_command
+from readcache.core.model.claims import OPAQUE, UNPARSED, Anything, Claim, FileLines, Literal
+from readcache.core.model.paths import canonical_path
+from readcache.core.shell.read import read_command
 
 ANY = Anything()
 
@@ -97,7 +97,7 @@ def test_what_cannot_be_told_is_anything(command: str) -> None:
     assert claims(command) == [ANY]
 
 
-PLACES = {
+PATHS = {
     "cat /abs/./x/../f": "/abs/f",
     "cat ../f": "/f",
     "cat ~/f": "~/f",
@@ -127,7 +127,7 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize(("command", "path"), PLACES.items())
+@pytest.mark.parametrize(("command", "path"), PATHS.items())
 def test_a_file_has_one_name(command: str, path: str) -> None:
     assert claims(command) == [FileLines((path,))]
 
@@ -201,14 +201,14 @@ def test_a_filter_that_selects_nothing_prints_nothing() -> None:
 
 def test_text_that_may_not_be_printed_is_no_landmark() -> None:
     both = [lines("f"), Literal("done\n")]
-    perhaps = [lines("f"), ANY]
+    possible = [lines("f"), ANY]
     assert claims("cat f && echo done") == both
     assert claims("cat f; echo done") == both
     assert claims("(cat f && echo done)") == both
-    assert claims("cat f || echo done") == perhaps
+    assert claims("cat f || echo done") == possible
     assert claims("cat f && echo done || true") == both
-    assert claims("if [ x ]; then cat f; echo done; fi") == perhaps
-    assert claims("if [ x ]; then true; else cat f; echo done; fi") == perhaps
+    assert claims("if [ x ]; then cat f; echo done; fi") == possible
+    assert claims("if [ x ]; then true; else cat f; echo done; fi") == possible
 
 
 def test_neighbouring_texts_are_one() -> None:

@@ -7,8 +7,8 @@ import shlex
 
 import pytest
 
-from readcache.model.claims import OPAQUE, FileLines
-from readcache.shell.read import read_command
+from readcache.core.model.claims import OPAQUE, FileLines
+from readcache.core.shell.read import read_command
 from tests.helpers.adversaries import beside_a_loop
 
 MANY = " ".join(str(n) for n in range(50))

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from readcache import Session
-from readcache.model.reply import Outcome, Reason
+from readcache.core.model.reply import Outcome, Reason
 from tests.helpers.files import text
 
 # Each writes f.py, or may write it, and names no other file of the reader's.

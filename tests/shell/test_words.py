@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from readcache.shell.parse import parse_command
-from readcache.shell.syntax import SimpleCommand, Unknown, Variable, WordPart, WordText, has_glob, literal
+from readcache.core.shell.parse import parse_command
+from readcache.core.shell.syntax import SimpleCommand, Unknown, Variable, WordPart, WordText, has_glob, literal
 
 HOME = "/home/some body"
 
@@ -40,7 +40,7 @@ def parts(word: str) -> tuple[WordPart, ...]:
 any_char = st.characters(exclude_categories=["Cs"], exclude_characters="\0") | st.sampled_from("\udc80\udcff")
 awkward = st.sampled_from(list("\\\"'`$ \t\n\r#~{},.*?[]!|&;()<>=:@^%+-0aé😀\x7f\x01\x85\u2028"))
 chars = st.one_of(awkward, awkward, any_char)
-pieces = st.one_of(
+word_parts = st.one_of(
     st.text("abzAZ09_./:@%,+=^-~!]}#", min_size=1),
     st.text(chars).map(lambda text: "'" + text.replace("'", "") + "'"),
     st.lists(
@@ -51,7 +51,7 @@ pieces = st.one_of(
     chars.map(lambda char: "\\" + char),
     st.sampled_from(["~", "~/", "a=~/x", "a=b:~/x", "{", "}", "{}", "a{b", "*.py", "[a-z]?", "stash@{0}", "x=", "-"]),
 )
-words = st.lists(st.lists(pieces, min_size=1, max_size=5).map("".join), min_size=1, max_size=8).map(" ".join)
+words = st.lists(st.lists(word_parts, min_size=1, max_size=5).map("".join), min_size=1, max_size=8).map(" ".join)
 
 
 @given(words)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from readcache.model.claims import OPAQUE, Authored, FileLines, Literal, Write
-from readcache.shell.read import read_command
+from readcache.core.model.claims import OPAQUE, Authored, FileLines, Literal, Write
+from readcache.core.shell.read import read_command
 
 
 def written(command: str, cwd: str = "/w") -> list[str]:

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from readcache.shell import grammar
-from readcache.shell.lexer import skip_commands, tokenize
-from readcache.shell.syntax import (
+from readcache.core.shell import grammar
+from readcache.core.shell.lexer import skip_commands, tokenize
+from readcache.core.shell.syntax import (
     For,
     Group,
     Heredoc,
@@ -28,7 +28,7 @@ from readcache.shell.syntax import (
     Unknown,
     Word,
 )
-from readcache.shell.words import read_word
+from readcache.core.shell.words import read_word
 
 if TYPE_CHECKING:
     from tree_sitter import Node as Tree
@@ -150,8 +150,8 @@ class _Builder:
     def lost(self, before: Tree, tree: Tree) -> list[tuple[int, int]]:
         """A lone `-` before a heredoc, which is not in the tree."""
         end, start = self.span(before)[1], self.span(tree)[0]
-        place = self.source.find("-", end, start)
-        return [] if place < 0 else [(place, place + 1)]
+        index = self.source.find("-", end, start)
+        return [] if index < 0 else [(index, index + 1)]
 
     def redirect(self, tree: Tree, attached: _Attached) -> None:
         fd: int | None = None

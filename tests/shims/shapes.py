@@ -136,7 +136,7 @@ BASH_SHAPES = {
 }
 
 # Where bash itself reads `f` for the agent, so that it is cut; everywhere else the shims are not noticed.
-CUT = {
+SHORTENED = {
     *(
         "plain",
         "odd names",  # of files with the same lines
@@ -157,4 +157,4 @@ CUT = {
     *("function by that name", "eval", "exec cat", "command", "variable for one command", "background to the agent"),
     *("sed regex", "sourced script", "make -s", "killed", "cmp of a copy", "time"),
 }
-CUT_WITH_STDERR = CUT | {"stdout into stderr"}  # where the agent reads both
+SHORTENED_WITH_STDERR = SHORTENED | {"stdout into stderr"}  # where the agent reads both

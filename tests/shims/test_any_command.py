@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from readcache.serve.calls import ShortWay
+from readcache.serve.calls import FrameServer
 from tests.shims.sandbox import LINES, OTHER, PATIENT, Sandbox, make_client, make_sandbox, start
-from tests.shims.test_client import listening, place_of
+from tests.shims.test_client import listening, socket_file_of
 
 OPTIONS = {
     "cat": ("", "-n", "-A", "-s", "--", "-", "-b"),
@@ -100,7 +100,7 @@ AROUND = [
 ENDS = ("", "", "; exit 3", "; echo end")
 COMMANDS = 120
 LEAST_ANSWERED = {"answers": 20, "is slow": 0, "hangs up": 5, "is gone": 0}  # calls, or this would test nothing
-CUT_WITHIN = 2000  # bytes; most calls, with their heads, take less
+HANG_UP_WITHIN = 2000  # bytes; most calls, with their heads, take less
 
 
 def made_up(choose: random.Random) -> str:
@@ -138,7 +138,7 @@ class _Faulty:
     def __init__(self, connection: socket.socket, server: str, choose: random.Random, answered: list[bytes]) -> None:
         self.fileno, self._connection = connection.fileno, connection
         self._pauses = (0, 0.001, 0.01, 0.06) if server == "is slow" else (0,)
-        self._left = choose.randrange(1, CUT_WITHIN) if server == "hangs up" else 1 << 40
+        self._left = choose.randrange(1, HANG_UP_WITHIN) if server == "hangs up" else 1 << 40
         self._choose, self._answered = choose, answered
 
     def recv(self, size: int, flags: int = 0) -> bytes:
@@ -166,13 +166,13 @@ def test_no_byte_changes_where_nothing_is_left_out_and_the_server(
     top = tmp_path_factory.mktemp("any")
     sandbox = make_sandbox(top, make_client(top / "client", *([] if server == "is slow" else [PATIENT])))
     (sandbox.directory.parent / "huge").write_bytes(b"line of a huge file\n" * 450_000)
-    judge = ShortWay(str(sandbox.store))
+    judge = FrameServer(str(sandbox.store))
 
     def converse(connection: socket.socket) -> None:
         if server != "is gone":
             judge.converse(_Faulty(connection, server, random.Random(), answered))  # type: ignore[arg-type]  # all that is used of a socket
 
-    with listening(place_of(sandbox), converse):
+    with listening(socket_file_of(sandbox), converse):
         for number in range(COMMANDS):
             command = made_up(choose)
             stdout = choose.choice(("pipe", "merged", "pty", "socketpair", "file"))

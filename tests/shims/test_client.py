@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from readcache import __version__
-from readcache.serve.calls import ShortWay
+from readcache.serve.calls import FrameServer
 from readcache.serve.frames import frame, read_frame, send_frame, texts
 from readcache.serve.place import socket_path
 from tests.helpers.files import WATCHDOG
@@ -48,7 +48,7 @@ def by_client_that_waits(flag: str, sandbox: Sandbox, top: Path) -> Sandbox:
     return replace(sandbox, shims=make_sandbox(top, make_client(top / "client", flag)).shims)
 
 
-def place_of(sandbox: Sandbox) -> Path:
+def socket_file_of(sandbox: Sandbox) -> Path:
     return Path(socket_path(str(sandbox.directory.parent / ".local/state/readcache"), str(sandbox.store)))
 
 
@@ -132,7 +132,7 @@ def stay(connection: socket.socket) -> None:
     connection.recv(1)
 
 
-HOLD = in_turn(take, say(frame(b"H", texts("B"))))
+BUFFER = in_turn(take, say(frame(b"H", texts("B"))))
 BAD: dict[str, Answer | None] = {
     "full, and accepts nobody": None,
     "hangs before it reads": sleep,
@@ -144,14 +144,14 @@ BAD: dict[str, Answer | None] = {
     "names no end of a path": in_turn(take, say(frame(b"H", b"B\0/nowhere")), stay),
     "says nothing in its verdict": in_turn(take, say(frame(b"H", b"")), stay),
     "is of another version": in_turn(take, say(frame(b"B", b"version\0")), stay),
-    "hangs while the tool runs": in_turn(HOLD, sleep),
-    "is gone while the tool runs": HOLD,
-    "hangs with the output": in_turn(HOLD, take, sleep),
-    "is gone with the output": in_turn(HOLD, take),
-    "says half of an answer": in_turn(HOLD, take, say(b"T\x10\0\0\0[FILE_UN")),
-    "says half of an answer and hangs": in_turn(HOLD, take, say(b"T\x10\0\0\0[FILE_UN"), sleep),
-    "answers with more than fits": in_turn(HOLD, take, say(b"T\0\0\0\x7f"), stay),
-    "answers with no letter that there is": in_turn(HOLD, take, say(frame(b"X", b"lines")), stay),
+    "hangs while the tool runs": in_turn(BUFFER, sleep),
+    "is gone while the tool runs": BUFFER,
+    "hangs with the output": in_turn(BUFFER, take, sleep),
+    "is gone with the output": in_turn(BUFFER, take),
+    "says half of an answer": in_turn(BUFFER, take, say(b"T\x10\0\0\0[FILE_UN")),
+    "says half of an answer and hangs": in_turn(BUFFER, take, say(b"T\x10\0\0\0[FILE_UN"), sleep),
+    "answers with more than fits": in_turn(BUFFER, take, say(b"T\0\0\0\x7f"), stay),
+    "answers with no letter that there is": in_turn(BUFFER, take, say(frame(b"X", b"lines")), stay),
 }
 
 
@@ -159,13 +159,13 @@ BAD: dict[str, Answer | None] = {
 def test_a_server_that_does_not_serve_costs_no_byte_and_a_deadline_at_most(sandbox: Sandbox, what: str) -> None:
     sandbox.reset()
     with contextlib.ExitStack() as until_then:
-        until_then.enter_context(listening(place_of(sandbox), BAD[what]))
+        until_then.enter_context(listening(socket_file_of(sandbox), BAD[what]))
         if BAD[what] is None:  # the queue of those who wait is full as well
             for _ in range(8):
                 waiting = until_then.enter_context(socket.socket(socket.AF_UNIX))
                 waiting.setblocking(False)
                 with contextlib.suppress(BlockingIOError):
-                    waiting.connect(str(place_of(sandbox)))
+                    waiting.connect(str(socket_file_of(sandbox)))
         began = time.monotonic()
         outs = both_ways(sandbox)
         took = time.monotonic() - began
@@ -193,14 +193,14 @@ def test_what_a_client_printed_that_could_not_wait_counts_where_the_answer_would
 ) -> None:
     sandbox.reset()
     hurried = by_client_that_waits("-DPATIENCE_MS=1000", sandbox, tmp_path)  # all that comes before is in time
-    way, env = ShortWay(str(sandbox.store)), hurried.by_bash_env()
+    way, env = FrameServer(str(sandbox.store)), hurried.by_bash_env()
     words, ended = ["bash", "-c", "cat sub/g; :"], threading.Semaphore(0)
 
     def late(connection: socket.socket) -> None:
         way.converse(_Late(connection))  # type: ignore[arg-type]  # all that is used of a socket
         ended.release()
 
-    with listening(place_of(sandbox), late):
+    with listening(socket_file_of(sandbox), late):
         assert start(words, env, "pipe", sandbox.directory).out.decode() == OTHER
         assert ended.acquire(timeout=WATCHDOG)
         assert way.causes == {"deadline": 1}
@@ -208,7 +208,7 @@ def test_what_a_client_printed_that_could_not_wait_counts_where_the_answer_would
             start(words, env, "pipe", sandbox.directory).out.decode() == OTHER
         )  # and not the marker, which is late too
         assert ended.acquire(timeout=WATCHDOG)
-    with listening(place_of(sandbox), way.converse):
+    with listening(socket_file_of(sandbox), way.converse):
         env = patient.by_bash_env()
         outs = [start(words, env, "pipe", sandbox.directory).out.decode() for _ in range(2)]
     way.close()
@@ -222,11 +222,11 @@ def test_a_command_that_gives_up_its_stdout_is_shown_at_the_limit(
     """What was held came only when the command ended, which may be never."""
     sandbox.reset()
     hurried = by_client_that_waits("-DHELD_SECONDS=1", sandbox, tmp_path)
-    way, gate = ShortWay(str(sandbox.store)), tmp_path / "gate"
+    way, gate = FrameServer(str(sandbox.store)), tmp_path / "gate"
     os.mkfifo(gate)
     words = [str(hurried.shims / "readcache-run"), "-c", f"cat sub/g; {closing}; read -r x <{gate}"]
     with (
-        listening(place_of(sandbox), way.converse),
+        listening(socket_file_of(sandbox), way.converse),
         subprocess.Popen(words, env=hurried.readcache(), cwd=sandbox.directory, stdout=subprocess.PIPE) as ran,
     ):
         assert ran.stdout is not None
@@ -266,7 +266,7 @@ def started_before_the_verdict(sandbox: Sandbox, top: Path, command: str, second
     sandbox.reset()
     (sandbox.directory / "7").write_text(NUMBERED)
     env = sandbox.by_bash_env(PATH=f"{top / 'tools'}:{sandbox.env()['PATH']}")
-    with listening(place_of(sandbox), in_turn(take, look, verdict)):
+    with listening(socket_file_of(sandbox), in_turn(take, look, verdict)):
         out = start(["bash", "-c", f"{command}; exit 3"], env, "merged", sandbox.directory)
     told.unlink()
     native = start(["bash", "-c", f"{command}; exit 3"], sandbox.env(), "merged", sandbox.directory)
@@ -307,12 +307,12 @@ def test_what_started_early_is_passed_on_as_it_comes_where_the_call(
 # ------------------------------------------------------------ whom it trusts
 
 
-LIE = in_turn(HOLD, take, say(frame(b"T", b"a lie\n")), stay)
+LIE = in_turn(BUFFER, take, say(frame(b"T", b"a lie\n")), stay)
 
 
 def test_what_a_server_says_is_printed_where_it_can_be_trusted(patient: Sandbox) -> None:
     patient.reset()
-    with listening(place_of(patient), LIE):
+    with listening(socket_file_of(patient), LIE):
         assert both_ways(patient) == [(b"a lie\n", 3)] * 2
 
 
@@ -321,7 +321,7 @@ def test_a_place_in_which_others_can_put_something_is_not_trusted(
     sandbox: Sandbox, trouble: str, tmp_path: Path
 ) -> None:
     sandbox.reset()
-    socket_file = place_of(sandbox)
+    socket_file = socket_file_of(sandbox)
     shutil.rmtree(socket_file.parent, ignore_errors=True)
     real = tmp_path / "place" / socket_file.name if "link" in trouble else socket_file
     with listening(real, LIE) as came:
@@ -350,7 +350,7 @@ def test_a_place_in_which_others_can_put_something_is_not_trusted(
 @pytest.mark.parametrize("what", ["directory", "process"])
 def test_another_users_place_or_process_is_not_trusted(sandbox: Sandbox, what: str) -> None:
     sandbox.reset()
-    socket_file = place_of(sandbox)
+    socket_file = socket_file_of(sandbox)
     with listening(socket_file, LIE) as came:
         os.chown(socket_file.parent, 1, 1)
         if what == "process":  # whoever has the directory is somebody else's server for us
@@ -363,7 +363,7 @@ def test_another_users_place_or_process_is_not_trusted(sandbox: Sandbox, what: s
 
 def test_a_relative_home_or_store_leads_to_no_server(sandbox: Sandbox) -> None:
     sandbox.reset()
-    with listening(place_of(sandbox), LIE) as came:
+    with listening(socket_file_of(sandbox), LIE) as came:
         for more in (
             {"HOME": "."},
             {"READCACHE_STORE": "../store.db"},
@@ -403,7 +403,7 @@ def test_the_version_is_the_packages(patient: Sandbox) -> None:
         send_frame(connection, b"B", texts(""))
 
     patient.reset()
-    with listening(place_of(patient), answer):
+    with listening(socket_file_of(patient), answer):
         both_ways(patient)
     assert {head.split(b"\0")[0].decode() for head in heads} == {__version__}
     assert [head.split(b"\0")[1] for head in heads] == [b"tool", b"run"]

@@ -17,7 +17,7 @@ import pytest
 from tests.helpers.files import WATCHDOG
 from tests.shims.sandbox import LINES, Ran, Sandbox, no_shell_above, script, start
 
-CUT = b"UNCHANGED "
+MARKER = b"UNCHANGED "
 WAYS = ["agent-shell.sh", "agent-command.sh"]
 
 
@@ -65,7 +65,7 @@ def test_a_login_shell_of_the_agents_own_in_an_empty_environment_is_not_the_harn
     finally:
         (home / ".profile").unlink()
     assert (sandbox.directory / "out").read_text() == (sandbox.directory / "word").read_text() == LINES
-    assert (CUT in out) == (outer == "-lc")
+    assert (MARKER in out) == (outer == "-lc")
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -99,7 +99,7 @@ def test_an_inner_bash_of_an_unserved_shell_is_not_cut(sandbox: Sandbox, way: st
         words = ["sh", "-c", 'bash -c "$0" >/dev/null', inner]
     out = start(words, by(sandbox, way), "pipe", sandbox.directory).out.decode()
     assert out.endswith("" if kind == "nobody reads" else LINES)
-    assert CUT.decode() not in out
+    assert MARKER.decode() not in out
     assert (sandbox.directory / "out").read_text() == (sandbox.directory / "word").read_text() == LINES
 
 
@@ -107,7 +107,7 @@ def test_bash_may_have_been_given_options_with_arguments(sandbox: Sandbox) -> No
     for options in (["-o", "pipefail"], ["--norc", "--noprofile"], ["-euo", "pipefail"], ["+e"]):
         sandbox.reset()
         got = start(["bash", *options, "-c", "cat f; :"], sandbox.by_bash_env(), "pipe", sandbox.directory)
-        assert CUT in got.out, options
+        assert MARKER in got.out, options
 
 
 # ------------------------------------------------------------ what is read
@@ -260,7 +260,7 @@ def test_many_shells_at_once_in_one_session(sandbox: Sandbox) -> None:
     plain = start(words, sandbox.env(), "pipe", sandbox.directory).out
     assert {err for _, err in outs} == {b""}
     assert any(out == plain for out, _ in outs)
-    assert all(out == plain or (CUT in out and out.count(b"\n") == 1) for out, _ in outs)
+    assert all(out == plain or (MARKER in out and out.count(b"\n") == 1) for out, _ in outs)
 
 
 def test_set_x_in_a_bash_called_sh_prints_nothing_of_the_shim(sandbox: Sandbox, tmp_path: Path) -> None:
@@ -293,4 +293,4 @@ def test_in_other_shells_only_a_read_by_the_agent_is_cut(sandbox: Sandbox, shell
         ours = sandbox.run([*words, "-c", record + command], sandbox.readcache(), "merged")
         plain = sandbox.run([*words, "-c", command], sandbox.env(), "merged")
         assert (ours.out, ours.status, ours.files) == (plain.out, plain.status, plain.files)
-    assert CUT in sandbox.run([*words, "-c", f"{record} cat f; :"], sandbox.readcache(), "pipe").out
+    assert MARKER in sandbox.run([*words, "-c", f"{record} cat f; :"], sandbox.readcache(), "pipe").out

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from tests.shims.sandbox import LINES, STDOUTS, Ran, Sandbox
-from tests.shims.shapes import BASH_SHAPES, CUT, CUT_WITH_STDERR, SHAPES
+from tests.shims.shapes import BASH_SHAPES, SHAPES, SHORTENED, SHORTENED_WITH_STDERR
 
 COMMANDS = SHAPES | BASH_SHAPES
 QUICK = "merged"  # as most harnesses start a shell: stderr in the same pipe
@@ -48,9 +48,9 @@ def test_shims_in_bash_change_nothing_but_what_the_agent_reads(sandbox: Sandbox,
     ours = sandbox.run(words, sandbox.by_bash_env(), stdout)
     plain = sandbox.run(words, sandbox.env(), stdout)
     assert filled(ours, plain.out) == filled(plain, plain.out)
-    cut = CUT_WITH_STDERR if stdout in ("merged", "pty") else CUT
+    shortened = SHORTENED_WITH_STDERR if stdout in ("merged", "pty") else SHORTENED
     # what a harness reads from a file, somebody else may read from it as well
-    assert (re.search(_MARKER, ours.out) is not None) == (shape in cut and stdout != "file")
+    assert (re.search(_MARKER, ours.out) is not None) == (shape in shortened and stdout != "file")
 
 
 @pytest.mark.slow

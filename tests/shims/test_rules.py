@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from readcache import Policy
-from readcache.model.policy import SUBMIT_COMMANDS
+from readcache.core.model.policy import SUBMIT_COMMANDS
 from readcache.process import failures
 from tests.shims.sandbox import LINES, OTHER, ROOT, Sandbox, start
 
-CUT = "[FILE_UNCHANGED "
+MARKER = "[FILE_UNCHANGED "
 
 
 def bash(sandbox: Sandbox, command: str, stdout: str = "pipe", **more: str) -> str:
@@ -37,7 +37,7 @@ def _fresh(sandbox: Sandbox) -> None:
 def test_a_first_read_is_shown_a_second_one_cut_and_one_that_insists_is_served(sandbox: Sandbox) -> None:
     outs = [bash(sandbox, "cat sub/g") for _ in range(3)]
     assert outs[0] == outs[2] == OTHER
-    assert outs[1].startswith(CUT)
+    assert outs[1].startswith(MARKER)
     assert outs[1].count("\n") == 1
 
 
@@ -57,7 +57,7 @@ def test_what_was_changed_meanwhile_is_shown(sandbox: Sandbox) -> None:
 
 def test_no_marker_points_at_a_read_of_the_same_command(sandbox: Sandbox) -> None:
     assert bash(sandbox, "cat sub/g; cat sub/g; for x in 1 2; do cat sub/g; done") == OTHER * 4
-    assert bash(sandbox, "cat sub/g").startswith(CUT)
+    assert bash(sandbox, "cat sub/g").startswith(MARKER)
 
 
 def test_no_marker_points_at_a_read_of_a_command_that_the_model_called_at_once(sandbox: Sandbox) -> None:
@@ -73,7 +73,7 @@ def test_no_marker_points_at_a_read_of_a_command_that_the_model_called_at_once(s
         out, _ = parallel.communicate()
     gate.unlink()
     assert out == OTHER
-    assert bash(sandbox, "cat sub/g").startswith(CUT)
+    assert bash(sandbox, "cat sub/g").startswith(MARKER)
 
 
 def test_what_did_not_reach_the_agent_was_not_seen(sandbox: Sandbox) -> None:
@@ -172,11 +172,11 @@ def test_under_a_clip_only_the_whole_command_way_leaves_lines_out(sandbox: Sandb
     for command in ("cat sub/g", "sed -n '10,30p' sub/g"):  # what the second one asks for was cut away before
         out = start(["bash", "-c", command], env, "pipe", sandbox.directory).out.decode()
     assert out == "".join(OTHER.splitlines(keepends=True)[9:30])
-    assert start(["bash", "-c", "cat f"], env, "pipe", sandbox.directory).out.decode().startswith(CUT)
+    assert start(["bash", "-c", "cat f"], env, "pipe", sandbox.directory).out.decode().startswith(MARKER)
 
 
 def test_after_a_compaction_everything_is_shown(sandbox: Sandbox) -> None:
-    assert bash(sandbox, "cat f").startswith(CUT)
+    assert bash(sandbox, "cat f").startswith(MARKER)
     readcache(sandbox, "compacted")
     assert bash(sandbox, "cat f") == LINES
 
@@ -184,12 +184,12 @@ def test_after_a_compaction_everything_is_shown(sandbox: Sandbox) -> None:
 def test_another_agent_of_the_session_has_seen_nothing(sandbox: Sandbox) -> None:
     """Sub-agents' shells reach the shims as well, each with its own context."""
     assert bash(sandbox, "cat f", READCACHE_AGENT="helper") == LINES
-    assert bash(sandbox, "cat f", READCACHE_AGENT="helper").startswith(CUT)
+    assert bash(sandbox, "cat f", READCACHE_AGENT="helper").startswith(MARKER)
 
 
 def test_reads_of_one_file_by_any_name_are_one(sandbox: Sandbox) -> None:
     bash(sandbox, "cat sub/g")
-    assert bash(sandbox, "cd sub && cat ./../sub//g").startswith(CUT)
+    assert bash(sandbox, "cd sub && cat ./../sub//g").startswith(MARKER)
 
 
 def test_a_failing_store_shows_everything_and_is_noted(

@@ -17,7 +17,7 @@ import pytest
 from tests.helpers.files import WATCHDOG
 from tests.shims.sandbox import LINES, Sandbox, no_shell_above, start
 
-CUT = "[FILE_UNCHANGED "
+MARKER = "[FILE_UNCHANGED "
 DONE = "all_is_done"
 
 
@@ -71,8 +71,8 @@ def eval_line(sandbox: Sandbox) -> str:
     return f". '{sandbox.shims}/agent-shell.sh'"
 
 
-def assert_cut_where_the_agent_reads_and_nowhere_else(talk: Talk, sandbox: Sandbox) -> None:
-    assert CUT in talk.say("cat f")
+def assert_shortened_where_the_agent_reads_and_nowhere_else(talk: Talk, sandbox: Sandbox) -> None:
+    assert MARKER in talk.say("cat f")
     assert LINES in talk.say("cat f")  # it insists
     talk.say("cat f >copy; { cat f; head -n 3 f; } >group; x=$(cat f); printf '%s\\n' \"$x\" >word")
     assert (sandbox.directory / "copy").read_text() == (sandbox.directory / "word").read_text() == LINES
@@ -86,7 +86,7 @@ def test_a_shell_that_stays_on_a_terminal(sandbox: Sandbox, words: list[str]) ->
     sandbox.reset()
     with terminal(words, sandbox, sandbox.readcache()) as talk:
         talk.say(eval_line(sandbox))
-        assert_cut_where_the_agent_reads_and_nowhere_else(talk, sandbox)
+        assert_shortened_where_the_agent_reads_and_nowhere_else(talk, sandbox)
 
 
 @pytest.mark.parametrize("words", [["bash"], ["bash", "--noprofile", "-l"], ["sh"]])
@@ -94,21 +94,21 @@ def test_a_shell_that_stays_at_the_end_of_pipes(sandbox: Sandbox, words: list[st
     sandbox.reset()
     with over_pipes(words, sandbox, sandbox.readcache()) as talk:
         talk.say(eval_line(sandbox))
-        assert_cut_where_the_agent_reads_and_nowhere_else(talk, sandbox)
+        assert_shortened_where_the_agent_reads_and_nowhere_else(talk, sandbox)
 
 
 def test_bash_that_stays_gets_it_by_bash_env_alone(sandbox: Sandbox) -> None:
     sandbox.reset()
     with over_pipes(["bash"], sandbox, sandbox.by_bash_env()) as talk:
-        assert_cut_where_the_agent_reads_and_nowhere_else(talk, sandbox)
+        assert_shortened_where_the_agent_reads_and_nowhere_else(talk, sandbox)
 
 
 def test_after_a_change_of_path_bash_forgets_the_shims_and_shows_everything(sandbox: Sandbox) -> None:
     sandbox.reset()
     with over_pipes(["bash"], sandbox, sandbox.by_bash_env()) as talk:
-        assert CUT in talk.say("cat f")
+        assert MARKER in talk.say("cat f")
         assert LINES in talk.say("PATH=/bin:$PATH; cat f; cat f")
-        assert CUT not in talk.say("cat f")
+        assert MARKER not in talk.say("cat f")
 
 
 def test_a_login_shell_whose_profile_resets_path(sandbox: Sandbox) -> None:
@@ -116,7 +116,7 @@ def test_a_login_shell_whose_profile_resets_path(sandbox: Sandbox) -> None:
     profile = sandbox.directory.parent / ".bash_profile"
     profile.write_text("PATH=/usr/bin:/bin\n")
     try:
-        assert CUT in start(["bash", "-lc", "cat f"], sandbox.by_bash_env(), "pipe", sandbox.directory).out.decode()
+        assert MARKER in start(["bash", "-lc", "cat f"], sandbox.by_bash_env(), "pipe", sandbox.directory).out.decode()
     finally:
         profile.unlink()
 
@@ -134,7 +134,7 @@ def test_an_empty_environment_with_the_exports_in_a_profile(sandbox: Sandbox, wo
         got = start([*no_shell_above(), *words], {"PATH": os.environ["PATH"]}, "pipe", sandbox.directory)
     finally:
         profile.unlink()
-    assert CUT in got.out.decode()
+    assert MARKER in got.out.decode()
 
 
 def test_with_an_empty_environment_and_no_profile_nothing_happens(sandbox: Sandbox) -> None:
@@ -202,7 +202,7 @@ def test_a_repeated_read_in_tmux_is_cut(sandbox: Sandbox, tmp_path: Path) -> Non
             time.sleep(0.05)
     finally:
         do("kill-server")
-    assert CUT in screen
+    assert MARKER in screen
     assert "line 30 of" not in screen
     assert (sandbox.directory / "copy").read_text() == LINES
 
@@ -213,4 +213,4 @@ def test_in_a_shell_that_stays_a_later_command_may_point_at_an_earlier_one(sandb
         with over_pipes(["bash"], sandbox, env) as talk:
             talk.say(first)
             assert talk.say("cat sub/g").startswith("1: some other words\n")
-            assert CUT in talk.say("cat sub/g")
+            assert MARKER in talk.say("cat sub/g")

@@ -10,7 +10,7 @@ import pytest
 
 from tests.shims.sandbox import LINES, OTHER, ROOT, Sandbox, start
 
-CUT = "[FILE_UNCHANGED "
+MARKER = "[FILE_UNCHANGED "
 
 
 @pytest.fixture(autouse=True)
@@ -51,7 +51,7 @@ def test_a_write_that_no_parser_sees_costs_no_byte(sandbox: Sandbox) -> None:
 def test_a_read_with_redirections_beside_it_stays_a_read(sandbox: Sandbox) -> None:
     """Reads counted as writes and emptied the cache. `2>&1`, quoted `>` and heredocs were taken for writes."""
     for command in ("cat f 2>&1", "cat f 2>/dev/null || echo '>'", "cat <<<x >/dev/null; cat f"):
-        assert CUT in bash(sandbox, command)
+        assert MARKER in bash(sandbox, command)
         assert bash(sandbox, command).endswith(LINES)
 
 
@@ -72,7 +72,7 @@ def test_cat_of_several_files_shows_each(sandbox: Sandbox) -> None:
 
 def test_a_read_is_cut_under_a_bare_path_and_in_a_failing_command(sandbox: Sandbox) -> None:
     """A short PATH or a failing command lost the rewrite."""
-    assert CUT in bash(sandbox, "cat f; exit 3", PATH="/usr/bin:/bin")
+    assert MARKER in bash(sandbox, "cat f; exit 3", PATH="/usr/bin:/bin")
 
 
 def test_no_read_is_ever_refused(sandbox: Sandbox) -> None:
@@ -130,7 +130,7 @@ def test_a_shim_does_not_depend_on_home(sandbox: Sandbox) -> None:
 def test_the_shell_of_a_subagent_has_its_own_context(sandbox: Sandbox) -> None:
     """Sub-agents' shells had no context of their own."""
     assert bash(sandbox, "cat f", READCACHE_AGENT="helper") == LINES
-    assert bash(sandbox, "cat f", READCACHE_AGENT="helper").startswith(CUT)
+    assert bash(sandbox, "cat f", READCACHE_AGENT="helper").startswith(MARKER)
     env = {**sandbox.readcache(), "PYTHONPATH": str(ROOT)}
     words = [sys.executable, "-m", "readcache", "stats", "--json", "--agent", "helper"]
     assert json.loads(subprocess.run(words, env=env, capture_output=True, check=True).stdout)["calls"] == 2
@@ -139,6 +139,6 @@ def test_the_shell_of_a_subagent_has_its_own_context(sandbox: Sandbox) -> None:
 def test_one_file_has_one_name_and_two_files_have_two(sandbox: Sandbox) -> None:
     """One file had two names, or two files one."""
     bash(sandbox, "cat sub/g")
-    assert bash(sandbox, "cd sub && cat ./../sub//g").startswith(CUT)
+    assert bash(sandbox, "cd sub && cat ./../sub//g").startswith(MARKER)
     (sandbox.directory / "sub" / "G").write_text(LINES.upper())
     assert bash(sandbox, "cat sub/G") == LINES.upper()

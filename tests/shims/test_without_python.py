@@ -19,7 +19,7 @@ from readcache.cli.main import main
 from tests.shims.sandbox import LINES, OTHER, PATIENT, Sandbox, make_client, make_sandbox, served, start
 
 APPLETS = ("sh", "cat", "head", "tail", "sed", "nl", "sleep", "wc", "env", "mkdir")
-CUT = "[FILE_UNCHANGED "
+MARKER = "[FILE_UNCHANGED "
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +103,7 @@ def cat(static: Sandbox, container: Sequence[str], name: str, after: str = ":", 
 @pytest.mark.usefixtures("server")
 def test_a_read_is_shown_and_the_next_one_is_cut(static: Sandbox, container: Sequence[str]) -> None:
     assert cat(static, container, "f") == LINES
-    assert cat(static, container, "f").startswith(CUT)
+    assert cat(static, container, "f").startswith(MARKER)
     assert cat(static, container, "g", "echo end") == OTHER + "end\n"
     assert cat(static, container, "f", READCACHE_AGENT="other") == LINES
 
@@ -143,7 +143,7 @@ def test_the_last_program_of_a_command_which_the_shell_becomes_is_served_with_an
     assert last("cat f", "") == (LINES, 0)
     assert last("cat f", "\nexit $?") == (LINES, 0), "the first was not recorded"
     assert last("cat f", "") == (LINES, 0)
-    assert last("cat f", "\nexit $?")[0].startswith(CUT)
+    assert last("cat f", "\nexit $?")[0].startswith(MARKER)
     assert last("cat missing", "\nexit $?") == ("", 1)
 
 
@@ -194,4 +194,4 @@ def test_in_a_bash_on_the_host_they_do_the_same(static: Sandbox) -> None:
         env = static.readcache(BASH_ENV=str(static.shims / way))
         outs = [start(["bash", "-c", "cat sub/g; :"], env, "pipe", static.directory).out.decode() for _ in range(2)]
         assert outs[0] == OTHER
-        assert outs[1].startswith(CUT)
+        assert outs[1].startswith(MARKER)

@@ -15,11 +15,11 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from readcache import Policy, Reply, Session
+from readcache.core.model.spec.marker import Untrue, demand
+from readcache.core.model.spec.world import World
+from readcache.core.model.text import digest
 from readcache.log.reader import _ANSWERING
 from readcache.log.store.memory import MemoryStore
-from readcache.model.spec.marker import Untrue, demand
-from readcache.model.spec.world import World
-from readcache.model.text import digest
 from tests.helpers.chats import as_host_knows_it, changed_results, id_of, message_list
 from tests.helpers.machine import known
 
@@ -157,7 +157,7 @@ class SmallWorld:
         self.texts[who] = {name: ("", text)} if text else {}
         if text:
             self.spec.restored(who, name, text)
-        demand(self.spec.standing(who))
+        demand(self.spec.check_markers(who))
 
     def _at_once(self, who: str, _: str) -> None:
         with self.sessions[who].batch():
@@ -199,9 +199,9 @@ class SmallWorld:
         turns = self.texts[who]
         messages = message_list("openai", [(id_of(call), *turn) for call, turn in turns.items()])
         if any("#" in call for call in turns):  # an id says nothing of which one is to be rewritten
-            self._mended(who, changed_results(messages, self.sessions[who].mend(messages), turns), restored)
+            self._repaired(who, changed_results(messages, self.sessions[who].mend(messages), turns), restored)
         else:
-            self._mended(who, self.sessions[who].sync(messages), restored)
+            self._repaired(who, self.sessions[who].sync(messages), restored)
 
     def _compacted(self, who: str, _: str) -> None:
         self._keep(who, (), restores=False)
@@ -225,12 +225,12 @@ class SmallWorld:
         if any("#" in call for call in kept):
             self._list(who, done.restored_id or "")
         else:
-            self._mended(who, done.rewrites, done.restored_id or "")
+            self._repaired(who, done.rewrites, done.restored_id or "")
 
-    def _mended(self, who: str, rewrites: dict[str, str], restored: str = "") -> None:
+    def _repaired(self, who: str, rewrites: dict[str, str], restored: str = "") -> None:
         for call, text in rewrites.items():
             self.texts[who][call] = self.texts[who][call][0], text
-        demand(self.spec.mended(who, rewrites, restored))
+        demand(self.spec.repaired(who, rewrites, restored))
 
     def _rewound(self, who: str, at: str) -> None:
         call = self._call(who, at)
@@ -243,7 +243,7 @@ class SmallWorld:
             self.spec.rewound(who, call)
         for name in gone:
             del self.texts[who][name]
-        demand(self.spec.standing(who))
+        demand(self.spec.check_markers(who))
 
     def _forked(self, child: str, how: str) -> None:
         self.sessions[child] = self.sessions["main"].fork(child, inherit=bool(how))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from readcache.model.spec.marker import Untrue
+from readcache.core.model.spec.marker import Untrue
 from tests.mutants.mutants import MUTANTS, Mutant, applied
 from tests.spec.small_worlds import POLICIES, explore
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from readcache import Omitted, Outcome, Reason, Reply, Shown
-from readcache.model.spec.lines import possible_bodies
-from readcache.model.spec.marker import Finding, Untrue, demand
-from readcache.model.spec.world import World
+from readcache.core.model.spec.lines import possible_bodies
+from readcache.core.model.spec.marker import Finding, Untrue, demand
+from readcache.core.model.spec.world import World
 
 TEXT = "alpha\nbeta\ngamma\ndelta\n"
 
@@ -127,12 +127,12 @@ def test_after_a_compaction_a_marker_without_its_source_is_wrong_unless_it_was_r
     made = world()
     check(made, replace(middle_left_out(), call_id="c2"))
     made.compacted("main", ["c1", "c2"])
-    demand(made.mended("main", {}))
+    demand(made.repaired("main", {}))
     made.compacted("main", ["c2"])
-    (found,) = made.standing("main")
+    (found,) = made.check_markers("main")
     assert "c1, which the reader cannot see" in found.fault
-    demand(made.mended("main", {"c2": "alpha\n[GONE x: f lines 2-3 omitted here]\ndelta\n"}))
-    assert made.standing("main") == []
+    demand(made.repaired("main", {"c2": "alpha\n[GONE x: f lines 2-3 omitted here]\ndelta\n"}))
+    assert made.check_markers("main") == []
 
 
 def test_a_line_that_begins_with_very_many_digits_is_a_line() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from readcache import Policy, Session
-from readcache.model.policy import PRESETS
+from readcache.core.model.policy import PRESETS
 from tests.helpers.chats import SHAPES, Raw, message_list, text
 
 OUTPUTS = [text(1, 40), text(10, 30), text(1, 60), text(20, 50), text(1, 40, of="other"), f"ok\n{text(5, 35)}"]
@@ -42,18 +42,18 @@ def test_mend_changes_nothing_before_the_first_change_of_the_harness(
             turns.append((f"c{number}", f"cat f{which % 2}", shown))
         elif kind == "clear" and turns:
             assert isinstance(which, list)
-            for place in which:
-                call_id, command, _ = turns[place % len(turns)]
-                turns[place % len(turns)] = (call_id, command, "[cleared]")
+            for index in which:
+                call_id, command, _ = turns[index % len(turns)]
+                turns[index % len(turns)] = (call_id, command, "[cleared]")
         elif kind == "drop" and turns:
             assert isinstance(which, int)
             del turns[which % len(turns)]
         ours = message_list(shape, turns)
-        mended = session.mend(ours)
-        assert alike(sent, mended) >= min(alike(before, ours), len(sent))
-        sent, before = mended, ours
+        repaired = session.mend(ours)
+        assert alike(sent, repaired) >= min(alike(before, ours), len(sent))
+        sent, before = repaired, ours
         if keeps_ours and shape in ("openai", "plain"):
-            turns = [(*turn[:2], _result(message)) for turn, message in zip(turns, mended[2::2], strict=True)]
+            turns = [(*turn[:2], _result(message)) for turn, message in zip(turns, repaired[2::2], strict=True)]
             before = message_list(shape, turns)
     assert not session.stats().get("cache_writes")
 

@@ -70,28 +70,28 @@ def test_a_compaction_leaves_a_reply_as_the_host_settled_it(session: Session) ->
 # ------------------------------------------------------------ nothing but markers
 
 
-def cut_in_the_middle(shown: str, most: int = 1_500) -> str:
+def without_middle(shown: str, most: int = 1_500) -> str:
     return f"{shown[: most // 2]}\n[... {len(shown) - most} characters elided ...]\n{shown[-most // 2 :]}"
 
 
 @pytest.mark.parametrize("lines", [200, 174])
 def test_two_replies_that_begin_alike_and_were_cut_lose_no_line(session: Session, lines: int) -> None:
     whole = text(1, 210)
-    whole_list = message_list("plain", [("", "cat a", cut_in_the_middle(session.observe("cat a", whole).text))])
+    whole_list = message_list("plain", [("", "cat a", without_middle(session.observe("cat a", whole).text))])
     session.sync(whole_list)
     with session.batch():
         first = session.observe(f"head -n {lines} a", text(1, lines)).text
         session.observe("cat ./a", whole)
-    shown = cut_in_the_middle(first)
+    shown = without_middle(first)
     left = message_list("plain", [("", f"head -n {lines} a", shown)])
     (rewritten,) = session.sync(left).values()
     markers = session.markers_in(shown)
     rest = iter(rewritten.split("\n"))
     assert all(line in rest for line in shown.rstrip("\n").split("\n") if line not in markers)
     assert "\0" not in rewritten
-    mended = session.mend(left)
-    assert str(mended[-1]["content"]).count("elided") == 1
-    assert session.mend(mended) is mended
+    repaired = session.mend(left)
+    assert str(repaired[-1]["content"]).count("elided") == 1
+    assert session.mend(repaired) is repaired
 
 
 @pytest.mark.parametrize("shape", APIS)
@@ -126,8 +126,8 @@ def test_a_marker_in_json_that_was_broken_off_is_rewritten(session: Session) -> 
     reply = session.observe("cat 'f'", text(), call_id="c2").text
     shown = json.dumps({"output": reply}) + "\n<system-reminder>be careful</system-reminder>"
     assert '\\"' in shown
-    (mended,) = session.mend([{"role": "tool", "tool_call_id": "c2", "content": shown}])
-    rest, _, reminder = str(mended["content"]).partition("\n")
+    (repaired,) = session.mend([{"role": "tool", "tool_call_id": "c2", "content": shown}])
+    rest, _, reminder = str(repaired["content"]).partition("\n")
     assert json.loads(rest)["output"].rstrip("\n") == text().rstrip("\n")
     assert reminder.startswith("<system-reminder>")
 
@@ -147,10 +147,10 @@ def test_a_reply_that_no_list_has_held_gets_its_full_text_when_its_source_is_gon
     for _ in range(2):  # until the list has it
         (rewritten,) = session.sync(left).values()
         assert rewritten.rstrip("\n") == output.rstrip("\n")
-    mended = session.mend(left)
-    assert output.rstrip("\n") in texts(mended)[-1]
-    assert session.sync(mended) == {}
-    assert session.mend(mended) is mended
+    repaired = session.mend(left)
+    assert output.rstrip("\n") in texts(repaired)[-1]
+    assert session.sync(repaired) == {}
+    assert session.mend(repaired) is repaired
 
 
 def test_a_numbered_reply_comes_back_with_its_own_numbers(session: Session) -> None:
@@ -177,10 +177,10 @@ def test_a_marker_stays_when_its_source_was_cut_elsewhere(session: Session, shap
     whole = session.observe("cat f", text(1, 60), call_id="c1").text
     marker = session.observe("sed -n '5,30p' f", text(5, 30), call_id="c2").text
     for lines in (40, 35):  # and again, in other places
-        cut = "[cut]\n" * (40 - lines) + "".join(whole.splitlines(True)[:lines]) + "[truncated]\n"
-        assert session.sync(message_list(shape, [("c1", "cat f", cut), ("c2", "sed f", marker)])) == {}
-    cut = "".join(whole.splitlines(True)[10:])
-    (rewritten,) = session.sync(message_list(shape, [("c1", "cat f", cut), ("c2", "sed f", marker)])).values()
+        shortened = "[cut]\n" * (40 - lines) + "".join(whole.splitlines(True)[:lines]) + "[truncated]\n"
+        assert session.sync(message_list(shape, [("c1", "cat f", shortened), ("c2", "sed f", marker)])) == {}
+    shortened = "".join(whole.splitlines(True)[10:])
+    (rewritten,) = session.sync(message_list(shape, [("c1", "cat f", shortened), ("c2", "sed f", marker)])).values()
     assert is_gone(rewritten)
 
 
@@ -218,10 +218,10 @@ def test_old_turns_as_one_text_keep_their_markers_while_the_lines_stand_there(se
     session.sync(message_list("openai", [("c1", "cat f", first), ("c2", "sed f", marker), last]))
     whole = message_list("openai", [("", "", f"Earlier:\n{first}{marker}"), last])
     assert session.mend(whole) is whole
-    cut = "".join(first.splitlines(True)[:2]) + "[cut]\n"
-    mended = session.mend(message_list("openai", [("", "", f"Earlier:\n{cut}{marker}"), last]))
-    assert is_gone(str(mended[1]["content"]))
-    assert str(mended[1]["content"]).startswith(f"Earlier:\n{cut}")
+    shortened = "".join(first.splitlines(True)[:2]) + "[cut]\n"
+    repaired = session.mend(message_list("openai", [("", "", f"Earlier:\n{shortened}{marker}"), last]))
+    assert is_gone(str(repaired[1]["content"]))
+    assert str(repaired[1]["content"]).startswith(f"Earlier:\n{shortened}")
 
 
 # ------------------------------------------------------------ which of equal results
@@ -234,9 +234,9 @@ def test_of_equal_results_the_one_that_was_cleared_is_gone(session: Session, sha
     assert [bool(session.markers_in(each)) for _, each in shown] == [False, True, False, False, True]
     session.sync(unlinked(*shown, shape=shape))
     shown[2] = ("cat a", CLEARED)
-    mended = [str(message["content"]) for message in session.mend(unlinked(*shown, shape=shape))]
-    assert sum(map(is_gone, mended)) == 1
-    assert is_gone(mended[-1]), "of the two markers that whose source was cleared"
+    repaired = [str(message["content"]) for message in session.mend(unlinked(*shown, shape=shape))]
+    assert sum(map(is_gone, repaired)) == 1
+    assert is_gone(repaired[-1]), "of the two markers that whose source was cleared"
 
 
 def test_equal_results_are_told_apart_though_no_list_was_seen_before(session: Session) -> None:
@@ -271,7 +271,7 @@ def test_a_first_sync_of_results_that_were_cut_and_begin_alike_takes_linear_time
         shown = []
         for n in range(count):
             whole = session.observe(f"cat f{n}", header + text(1, 60, of=f"f{n}")).text
-            shown.append((f"cat f{n}", cut_in_the_middle(whole)))
+            shown.append((f"cat f{n}", without_middle(whole)))
         messages = unlinked(*shown, shape="plain")
         began = time.process_time()
         session.sync(messages)
@@ -327,8 +327,8 @@ def test_replies_that_look_alike_but_for_their_markers_are_not_taken_for_each_ot
     shown += [(f"cat ./{name}", session.observe(f"cat ./{name}", files[name]).text) for name in "ab"]
     assert all(len(session.markers_in(each)) == 1 for _, each in shown[2:])
     session.sync(unlinked(*shown))
-    mended = session.mend(unlinked(("cat a", CLEARED), *shown[1:3], ("cat ./b", shown[3][1])))
-    told = [part for part in texts(mended) if header in part]
+    repaired = session.mend(unlinked(("cat a", CLEARED), *shown[1:3], ("cat ./b", shown[3][1])))
+    told = [part for part in texts(repaired) if header in part]
     assert [is_gone(each) for each in told] == [True, False]
     assert told[1] == shown[3][1]
 

@@ -18,12 +18,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from readcache import Head, HeadTail, Outcome, Policy, Reply, Session, UsageError
+from readcache.core.model.call import command_call
+from readcache.core.model.events import Amended, Forgot, Origin
+from readcache.core.shell.read import read_command
 from readcache.log.log import Log
 from readcache.log.reader import Confirm, Reader
 from readcache.log.store import open_store
-from readcache.model.call import command_call
-from readcache.model.events import Forgot, Origin, Settled
-from readcache.shell.read import read_command
 from tests.helpers.chats import SHAPES, SHAPES_WITH_IDS, WORDS_IN_FRONT, message_list, server_compaction
 from tests.helpers.files import text
 from tests.helpers.replies import omits, sources
@@ -86,9 +86,9 @@ def test_a_result_that_the_provider_cleared_is_not_in_view(session: Session, sha
 def test_a_marker_does_not_point_at_a_result_that_the_provider_cleared(session: Session, shape: str) -> None:
     messages = message_list(shape, [read(session, "c1"), read(session, "c2")])
     assert session.sync(messages, cleared=1)["c2"].count("\n") >= text(of="f").count("\n")
-    mended = session.mend(messages, cleared=1)
-    assert text(of="f").split("\n")[20] in str(mended[-1])
-    assert mended[:-1] == messages[:-1], "the provider clears the others by itself: a change would cost its cache"
+    repaired = session.mend(messages, cleared=1)
+    assert text(of="f").split("\n")[20] in str(repaired[-1])
+    assert repaired[:-1] == messages[:-1], "the provider clears the others by itself: a change would cost its cache"
 
 
 def test_results_of_excluded_tools_are_not_counted_as_cleared(session: Session) -> None:
@@ -325,7 +325,7 @@ def test_the_same_clip_synced_twice_logs_one_settled_event(session: Session) -> 
         session.sync(message_list("openai", [(call_id, command, shown)]))
     assert session.view.covers("/w/f", 1, 20)
     assert not session.view.covers("/w/f", 21, 21)
-    assert kinds(session).count("Settled") == 2
+    assert kinds(session).count("Amended") == 2
 
 
 def test_a_marker_whose_lines_survive_the_harness_clip_is_not_retired() -> None:
@@ -407,7 +407,7 @@ def test_when_only_the_call_was_cleared_its_result_stays(session: Session, shape
     session.sync(message_list(shape, [("c1", "[cleared]", text(of="row"))]))
     assert not session.view.covers("/w/f", 1, 1)
     assert session.view.covers("/w/g", 1, 60)
-    assert [r.event.origin for r in session.events() if isinstance(r.event, Settled)] == [Origin.COMMAND]
+    assert [r.event.origin for r in session.events() if isinstance(r.event, Amended)] == [Origin.COMMAND]
 
 
 def test_the_content_of_a_write_tool_is_visible_while_its_call_holds_it(session: Session) -> None:
@@ -481,8 +481,8 @@ def test_a_marker_that_the_harness_cut_through_is_retired_in_the_first_list_that
     read(session, "c1", output=text(1, 15))
     call_id, command, shown = read(session, "c2", "g", text(1, 19, of="other") + text(1, 15))
     assert shown[:1_090].splitlines()[-1].startswith("[LEFT_OUT ")
-    (settled,) = session.sync(message_list("openai", [(call_id, command, shown[:1_090])])).values()
-    assert settled.splitlines()[-1].startswith("[GONE ")
+    (amended,) = session.sync(message_list("openai", [(call_id, command, shown[:1_090])])).values()
+    assert amended.splitlines()[-1].startswith("[GONE ")
 
 
 def test_a_marker_in_a_clipped_result_is_retired_in_json_of_several_texts(session: Session) -> None:
@@ -506,9 +506,9 @@ def test_a_forgotten_reply_comes_back_without_its_markers(session: Session, shap
     rewrites = session.sync(message_list(shape, turns))
     assert list(rewrites) == ["c2"]
     assert "[GONE" in rewrites["c2"]
-    mended = [turns[0], ("c2", "cat f", rewrites["c2"].removeprefix("OBSERVATION:\n"))]
-    assert session.sync(message_list(shape, mended)) == {}
-    assert session.sync(message_list(shape, mended[1:])) == {}
+    repaired = [turns[0], ("c2", "cat f", rewrites["c2"].removeprefix("OBSERVATION:\n"))]
+    assert session.sync(message_list(shape, repaired)) == {}
+    assert session.sync(message_list(shape, repaired[1:])) == {}
     assert session.observe("cat f", text(of="f")).text == text(of="f")
 
 
@@ -516,9 +516,9 @@ def test_a_forgotten_reply_comes_back_without_its_markers(session: Session, shap
 def test_a_marker_is_retired_when_a_second_copy_of_its_source_is_clipped(session: Session, shape: str) -> None:
     first = read(session, "c1")
     shown = session.observe("cat g f", text(of="g") + text(of="f"), call_id="c2").text
-    cut = "".join(shown.splitlines(True)[:30])
-    session.sync(message_list(shape, [first, ("c2", "cat g f", cut)]))
-    copies = [("c2", "cat g f", cut), ("c2", "cat g f", shown)]
+    shortened = "".join(shown.splitlines(True)[:30])
+    session.sync(message_list(shape, [first, ("c2", "cat g f", shortened)]))
+    copies = [("c2", "cat g f", shortened), ("c2", "cat g f", shown)]
     (rewritten,) = session.sync(message_list(shape, copies)).values()
     assert text(of="f").rstrip("\n") in rewritten  # no list has held the marker
 
@@ -732,7 +732,7 @@ def lines_credited(session: Session) -> set[str]:
     """Every line that the view believes visible."""
     view = session.view
     return {
-        line for key in view.known_keys() for reference in view.key(key).references() for line in view.bodies(reference)
+        line for key in view.known_keys() for visible in view.key(key).visible_spans() for line in view.bodies(visible)
     }
 
 
@@ -775,8 +775,8 @@ def test_no_line_counts_as_visible_that_does_not_stand_whole_in_the_list(seed: i
         for _ in range(rng.randint(0, 2)):  # more than one list after another
             messages = mangled(messages, rng)
             session.sync(messages)
-            standing = set("\n".join(strings(messages)).split("\n"))
-            assert lines_credited(session) <= standing
+            visible_lines = set("\n".join(strings(messages)).split("\n"))
+            assert lines_credited(session) <= visible_lines
             turns = [turn for turn in turns if session.view.is_visible(turn[0])]
 
 
@@ -797,8 +797,8 @@ def test_no_marker_is_left_in_the_list_for_which_no_visible_source_stands(seed: 
             turns = turns[:at] + turns[at + 1 :]
         elif what == "cut":
             lines = turns[at][2].splitlines(True)
-            cut = "".join(lines[rng.randrange(len(lines) + 1) :])
-            turns = [*turns[:at], (*turns[at][:2], cut), *turns[at + 1 :]]
+            shortened = "".join(lines[rng.randrange(len(lines) + 1) :])
+            turns = [*turns[:at], (*turns[at][:2], shortened), *turns[at + 1 :]]
         elif what == "undo":
             turns = rng.choice(earlier)
         elif rng.random() < 0.3:
@@ -808,10 +808,10 @@ def test_no_marker_is_left_in_the_list_for_which_no_visible_source_stands(seed: 
         turns = [(id, command, shown.removeprefix(WORDS_IN_FRONT)) for id, command, shown in told]
         left = [m for turn in turns for m in session.markers_in(turn[2]) if not m.startswith("[GONE")]
         promised = [
-            pointer.wording
+            marker.wording
             for delivery in session.view.deliveries
-            for pointer in delivery.event.pointers
-            if pointer.sources and all(map(session.view.is_visible, pointer.sources))
+            for marker in delivery.event.markers
+            if marker.sources and all(map(session.view.is_visible, marker.sources))
         ]
         assert set(left) <= set(promised), what
 
@@ -821,8 +821,8 @@ def test_a_line_of_a_file_that_looks_like_a_marker_is_left_alone(session: Sessio
     marked = session.observe("cat f", text(of="f"), call_id="c2").text
     assert session.markers_in(marked)
     _, command, shown = read(session, "c3", "g", marked + text(of="g"))
-    cut = "".join(shown.splitlines(True)[:-5])
-    assert session.sync(message_list("openai", [("c3", command, cut)])) == {}
+    shortened = "".join(shown.splitlines(True)[:-5])
+    assert session.sync(message_list("openai", [("c3", command, shortened)])) == {}
 
 
 def test_a_blank_line_at_the_end_that_was_edited_is_not_written_back(session: Session) -> None:

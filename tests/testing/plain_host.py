@@ -16,7 +16,7 @@ from readcache import Marks, Policy, Session
 from readcache.context import mend_and_clear
 from readcache.testing.hosts import Bash, Clear, Compact, Delegate, Edit, Read, Rewind, Seen, Step, ToolUse, Worker
 
-CUT = 20_000  # characters that it shows of a result
+MOST_SHOWN = 20_000  # characters that it shows of a result
 
 
 class PlainHost:
@@ -108,9 +108,9 @@ class Agent:
             if self.session is not None and "wrote" not in self.host.lacks:
                 self.session.wrote(call.path, call_id=call_id)
             return "edited"
-        if len(text) <= CUT:
+        if len(text) <= MOST_SHOWN:
             return text
-        text = f"{text[: CUT // 2]}\n[cut]\n{text[-CUT // 2 :]}"
+        text = f"{text[: MOST_SHOWN // 2]}\n[cut]\n{text[-MOST_SHOWN // 2 :]}"
         if self.session is not None and "settle" not in self.host.lacks:
             self.session.settle(call_id, text)
         return text

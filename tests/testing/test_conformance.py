@@ -56,7 +56,7 @@ def test_what_a_host_has_not_got_is_skipped(tmp_path: Path) -> None:
     suite = Conformance()
     suite.host = NoCompaction()  # type: ignore[misc]
     with pytest.raises(pytest.skip.Exception, match="Compact"):
-        suite.hold(tmp_path, (Bash("ls"),), Compact())
+        suite.run_steps(tmp_path, (Bash("ls"),), Compact())
 
 
 MARKER = '[UNCHANGED 7f3a.2: f lines 1-2, above in "cat f"; repeat to see]'

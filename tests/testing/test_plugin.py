@@ -85,7 +85,7 @@ def test_modules_of_the_package_are_the_same_in_every_test(run: pytest.Pytester)
         fs.create_file("/f", contents=TEXT)
         readcache_session.read("/f")
         import readcache
-        from readcache.model.reply import Reason
+        from readcache.core.model.reply import Reason
         assert readcache.Reason is Reason
         assert "bashlex.parser" in sys.modules
         kept.append({name: id(module) for name, module in sys.modules.items() if name.startswith("readcache")})

@@ -121,9 +121,9 @@ def test_what_the_agent_wrote_in_its_own_command_is_a_source() -> None:
 
 
 def test_reconstruct_names_a_line_that_no_source_holds(partial: Reply) -> None:
-    cut = text(1, 6) + "[…]\n" + text(9, 20)
+    shortened = text(1, 6) + "[…]\n" + text(9, 20)
     with pytest.raises(AssertionError, match=r"line 7 of /w/f was left out, but does not stand at c1: 'line number 7 "):
-        reconstruct(partial, {"c1": cut})
+        reconstruct(partial, {"c1": shortened})
     with pytest.raises(AssertionError, match="an omission names c1, which the reader cannot see"):
         reconstruct(partial, {"c0": TEXT})
 

@@ -15,7 +15,7 @@ from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from readcache.model.spec.marker import Untrue
+from readcache.core.model.spec.marker import Untrue
 from tests.mutants.mutants import applied
 from tests.worlds.faults import FAULTS
 from tests.worlds.script import Script, script_of, shrink

@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from readcache.core.model.errors import StoreError
+from readcache.core.model.events import Event, Forgot, Rewound
+from readcache.core.model.view import View
+from readcache.core.sync import compaction, returned
 from readcache.log.log import Log
 from readcache.log.reader import Reader
-from readcache.model.errors import StoreError
-from readcache.model.events import Event, Forgot, Rewound
-from readcache.model.view import View
 from readcache.session.conversation import Conversation
 from readcache.session.session import Session
-from readcache.sync import compaction, returned
 from tests.mutants.mutants import MUTANTS, Mutant, Patch
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 
+from readcache.core.model.errors import StoreError
+from readcache.core.model.events import Event, Record
 from readcache.log.store.protocol import Store
-from readcache.model.errors import StoreError
-from readcache.model.events import Event, Record
 
 
 class Died(BaseException):

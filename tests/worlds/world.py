@@ -19,11 +19,11 @@ from unittest import mock
 
 from readcache import Head, HeadTail, Insist, Policy, Session, UsageError
 from readcache.context import clear
+from readcache.core.model.spec.marker import demand
+from readcache.core.model.spec.world import COMMAND, World
+from readcache.core.model.text import digest
 from readcache.log.reader import _ANSWERING
 from readcache.log.store.memory import MemoryStore
-from readcache.model.spec.marker import demand
-from readcache.model.spec.world import COMMAND, World
-from readcache.model.text import digest
 from tests.helpers.chats import (
     SHAPES_WITH_IDS,
     WORDS_IN_FRONT,
@@ -34,7 +34,7 @@ from tests.helpers.chats import (
     server_compaction,
 )
 from tests.helpers.machine import SHAPES, Request, lines_of, number
-from tests.helpers.oracle import CUT_BY_HARNESS
+from tests.helpers.oracle import TRUNCATED_BY_HARNESS
 from tests.worlds.files import NAMES, edited, make_text
 from tests.worlds.script import Script, Step
 from tests.worlds.stores import Died, FailingStore, Operations
@@ -65,7 +65,7 @@ class Reader:
 
     name: str
     turns: dict[str, tuple[str, str]] = field(default_factory=dict)
-    cut: set[str] = field(default_factory=set)  # calls in whose results the host changed something
+    changed: set[str] = field(default_factory=set)  # calls in whose results the host changed something
     others: set[str] = field(default_factory=set)  # calls that the host knows by other ids
 
     def calls(self) -> list[str]:
@@ -154,7 +154,7 @@ class RandomWorld:
             reply = self._never_raises(lambda: request.ask(session, output, call))
             self.spec.cleared(reader.name, [call])
             del reader.turns[call]
-            reader.cut.discard(call)
+            reader.changed.discard(call)
             self._takes(reader, request, reply)
 
     def _counts_its_calls_from_0(self, reader: Reader, rng: random.Random) -> None:
@@ -180,7 +180,7 @@ class RandomWorld:
         self._takes(reader, request, reply)
         shown = number(lines_of(reply.text), request.start - rng.choice((0, 0, 1)), "{:5}→")
         self._never_raises(lambda: self._of(reader).settle(reply.call_id, shown))
-        self._cut(reader, reply.call_id, request.command, shown)
+        self._change(reader, reply.call_id, request.command, shown)
 
     def _reads_unconfirmed(self, reader: Reader, rng: random.Random) -> None:
         """The host says later whether it showed the reply, or not at all; or it shows the output, or nothing."""
@@ -201,15 +201,15 @@ class RandomWorld:
             with contextlib.suppress(UsageError):  # it was never logged
                 if what == "commits":
                     session.commit(call)
-                elif what == "settles" and call not in reader.cut:
+                elif what == "settles" and call not in reader.changed:
                     session.settle(call, reply.text)
                 elif what == "shows all" and self.policy.clip is None:
                     session.settle(call, output)
-                    self._cut(reader, call, said, output)
+                    self._change(reader, call, said, output)
                     self.told["shown in full instead"] += bool(reply.omissions())
             if what == "drops it" and reply.omissions():
                 del reader.turns[call]
-                reader.cut.discard(call)
+                reader.changed.discard(call)
                 self.spec.cleared(reader.name, [call])
 
     def _asks(self, reader: Reader, request: Request) -> None:
@@ -221,9 +221,9 @@ class RandomWorld:
 
     def _takes(self, reader: Reader, request: Request, reply: Any, batch: str = "", call: str = "") -> None:
         reply = as_host_knows_it(reply, reader.turns, call)
-        output, insists = request.output(self.files), "" if batch or self._is_deaf() else request.command
+        output, repeated = request.output(self.files), "" if batch or self._is_deaf() else request.command
         said = request.command
-        demand(self.spec.answered(reader.name, reply, output, said=said, batch=batch, request=insists))
+        demand(self.spec.answered(reader.name, reply, output, said=said, batch=batch, request=repeated))
         self.told["omissions"] += len(reply.omissions())
         self._sees(reader, reply.call_id, said, reply.text)
 
@@ -236,8 +236,8 @@ class RandomWorld:
         """The host shows the text, cut as the policy was told that it does."""
         self.sent.append(text)
         reader.turns[call] = said, text
-        if self.policy.clip is not None and (kept := CUT_BY_HARNESS.join(self.policy.clip.kept(text))) != text:
-            self._cut(reader, call, said, kept)
+        if self.policy.clip is not None and (kept := TRUNCATED_BY_HARNESS.join(self.policy.clip.kept(text))) != text:
+            self._change(reader, call, said, kept)
 
     def _never_raises(self, ask: Any) -> Any:
         try:
@@ -310,7 +310,7 @@ class RandomWorld:
             left = _something_gone(text, rng)
             with contextlib.suppress(UsageError):  # it was never shown by us, or is not known any more
                 self._of(reader).settle(call, left)
-            self._cut(reader, call, said, left)
+            self._change(reader, call, said, left)
 
     def _changes_its_list(self, reader: Reader, rng: random.Random) -> None:
         for call, (said, text) in list(reader.turns.items()):
@@ -319,9 +319,9 @@ class RandomWorld:
                 del reader.turns[call]
                 self.spec.cleared(reader.name, [call])
             elif what == "cleared":
-                self._cut(reader, call, said, "[Old tool result content cleared]")
+                self._change(reader, call, said, "[Old tool result content cleared]")
             elif what == "clipped":
-                self._cut(reader, call, said, _something_gone(text, rng))
+                self._change(reader, call, said, _something_gone(text, rng))
             elif what == "clipped call" and said:
                 shorter = said[: len(said) // 2] + " [clipped]"
                 self.spec.clipped(reader.name, call, shorter, kind=COMMAND)
@@ -339,13 +339,13 @@ class RandomWorld:
         rewrites = {call: text for call, text in changed.items() if not text.startswith("[PRUNED")}
         for call, text in changed.items():
             if text.startswith("[PRUNED"):
-                self._cut(reader, call, reader.turns[call][0], text)
+                self._change(reader, call, reader.turns[call][0], text)
                 self.told["results cleared"] += 1
         self._rewritten(reader, rewrites)
 
-    def _cut(self, reader: Reader, call: str, said: str, left: str) -> None:
+    def _change(self, reader: Reader, call: str, said: str, left: str) -> None:
         reader.turns[call] = said, left
-        reader.cut.add(call)
+        reader.changed.add(call)
         self.spec.clipped(reader.name, call, left)
 
     def _hands_over(self, reader: Reader, compacted: int | bool = False, section: str = "") -> None:
@@ -365,8 +365,8 @@ class RandomWorld:
             for call in gone:
                 del reader.turns[call]
         if any("#" in call for call in before_it):  # an id says nothing of which one is to be rewritten
-            mended = self._never_raises(lambda: self._of(reader).mend(messages))
-            rewrites = changed_results(messages, mended, before_it)
+            repaired = self._never_raises(lambda: self._of(reader).mend(messages))
+            rewrites = changed_results(messages, repaired, before_it)
         else:
             rewrites = self._never_raises(lambda: self._of(reader).sync(messages))
         self._known_by_lines(reader)
@@ -395,10 +395,10 @@ class RandomWorld:
             self.sent.append(text)
             if _CHANGED_MARKER.search(before):  # it gives way to a note, too
                 self.spec.clipped(reader.name, call, text)
-        demand(self.spec.mended(reader.name, known, section))
+        demand(self.spec.repaired(reader.name, known, section))
 
     def _compacts(self, reader: Reader, rng: random.Random) -> None:
-        if self.operations.fail and reader.cut:  # known gap: as below
+        if self.operations.fail and reader.changed:  # known gap: as below
             return
         session, kept = self._of(reader), [call for call in reader.turns if rng.random() < 0.5]
         ids = list(map(id_of, kept))
@@ -408,7 +408,7 @@ class RandomWorld:
         section = done.restored_id or ""
         if section and plan is not None:
             self._section(reader, section, plan.render())
-        if reader.cut.isdisjoint(kept) and not any("#" in call for call in kept):
+        if reader.changed.isdisjoint(kept) and not any("#" in call for call in kept):
             self._rewritten(reader, done.rewrites, section)
         else:  # the new texts lack the host's own lines: they are asked for by the list
             if self.asked and rng.random() < 0.5:
@@ -473,7 +473,7 @@ class RandomWorld:
             session = self._of(reader)
             self.sessions[name] = self._never_raises(lambda: session.fork(name, inherit=inherits))
             self.spec.forked(reader.name, name, inherits=inherits)
-            self.readers.append(Reader(name, dict(reader.turns) if inherits else {}, set(reader.cut)))
+            self.readers.append(Reader(name, dict(reader.turns) if inherits else {}, set(reader.changed)))
             if self.operations.fail:
                 self._hands_over(self.readers[-1])
 

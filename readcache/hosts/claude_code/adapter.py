@@ -67,7 +67,7 @@ def _after_compaction(event: Event, sessions: Sessions) -> dict[str, Any] | None
 
 def _own_files(session: Session) -> list[str]:
     """The files that Claude Code puts back by itself: of those that a call showed alone, the five modified last."""
-    alone = [{piece.keys[0] for piece in delivery.event.pieces} for delivery in session.view.deliveries]
+    alone = [{mapped.keys[0] for mapped in delivery.event.source_map} for delivery in session.view.deliveries]
     modified = dict[str, int]()
     for (path,) in (files for files in alone if len(files) == 1):
         with contextlib.suppress(OSError):
@@ -94,6 +94,6 @@ HOST = Host(
     only_advises=too_old,
     former_files=former_files,
     todo=lambda _: "start Claude Code anew: it loads its plugins and hooks when it starts",
-    second_best=lambda where: f"hooks instead of a plugin: {why}" if (why := why_hooks(where)) else "",
+    second_best=lambda target: f"hooks instead of a plugin: {why}" if (why := why_hooks(target)) else "",
     scripted=_scripted,
 )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from readcache import Reply, Session
-from readcache.model.events import Delivered, Origin
-from readcache.model.spec.lines import is_same_line
+from readcache.core.model.events import Delivered, Origin
+from readcache.core.model.spec.lines import is_same_line
 from readcache.transcripts.claude_code import bare
 
 Need = tuple[str, str]  # a call, "" for a restored section, and a text in what it shows
@@ -20,19 +20,21 @@ def needs_of(reply: Reply, session: Session) -> list[Need]:
     found = dict[Need, None]()
     for omitted, _, lines in reply.omissions():
         sources = [delivery.event for name in omitted.sources for delivery in session.view.of_call(name)]
-        sections = [told for told in sources if told.origin is Origin.RESTORED]
-        stretches = [] if sections else _stretches(lines, sources)
+        sections = [delivered for delivered in sources if delivered.origin is Origin.RESTORED]
+        spans = [] if sections else _matching_spans(lines, sources)
         found.update(
-            dict.fromkeys(stretches or [("" if told in sections else told.call_id, told.text) for told in sources])
+            dict.fromkeys(
+                spans or [("" if delivered in sections else delivered.call_id, delivered.text) for delivered in sources]
+            )
         )
     return list(found)
 
 
-def _stretches(lines: Sequence[str], sources: Sequence[Delivered]) -> list[Need]:
+def _matching_spans(lines: Sequence[str], sources: Sequence[Delivered]) -> list[Need]:
     """Return stretches of the sources that together are the lines; none if they are not found, or are too many."""
-    found, texts = list[Need](), [_Source(told) for told in sources]
+    found, texts = list[Need](), [_Source(delivered) for delivered in sources]
     while lines and len(found) < _MOST:
-        pairs = [(source.stretch(lines), source.name) for source in texts]
+        pairs = [(source.longest_match(lines), source.name) for source in texts]
         longest, name = max(pairs, key=lambda pair: len(pair[0]), default=([], ""))
         if not longest:
             return []
@@ -44,11 +46,11 @@ def _stretches(lines: Sequence[str], sources: Sequence[Delivered]) -> list[Need]
 class _Source:
     """What one delivery shows, by its lines."""
 
-    def __init__(self, told: Delivered) -> None:
-        self.name, self._lines = told.call_id, told.text.split("\n")
+    def __init__(self, delivered: Delivered) -> None:
+        self.name, self._lines = delivered.call_id, delivered.text.split("\n")
         self._forms = [_joined(self._lines), _joined(map(bare, self._lines))]
 
-    def stretch(self, wanted: Sequence[str]) -> list[str]:
+    def longest_match(self, wanted: Sequence[str]) -> list[str]:
         """Return its lines that are the first of those wanted, as many as possible. They may have other numbers in
         front."""
         found = (

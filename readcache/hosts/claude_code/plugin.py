@@ -13,13 +13,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from readcache import Outcome, Reason, Reply, Session
+from readcache.core.messages.tools import LINE_NUMBER
+from readcache.core.model.tool_call import AskedCommand, AskedRead, ToolCall
 from readcache.hosts.claude_code.needs import needs_of
 from readcache.hosts.claude_code.proof import MAY_MOVE, TranscriptProof, session_of
 from readcache.hosts.claude_code.results import MOST_SHOWN, names_true_lines, tell_write
 from readcache.hosts.removed_lines import with_numbers
 from readcache.hosts.restored import fitting_plan
-from readcache.messages.tools import LINE_NUMBER
-from readcache.model.tool_call import AskedCommand, AskedRead, ToolCall
 from readcache.process import failures
 from readcache.transcripts.claude_code import MOVED_BACK, STATUS, WRITERS
 
@@ -85,7 +85,7 @@ def _shortened(event: Event, session: Session) -> dict[str, Any] | None:
     def is_proven(reply: Reply) -> bool:
         is_known = all(map(session.view.is_visible, _sources(reply))) and names_true_lines(reply, event, session)
         requests = TranscriptProof({**event, "agent_id": event.get("recorded_by")})
-        return is_known and not requests.may_be_cut(event["since"] / 1000)
+        return is_known and not requests.may_have_removed(event["since"] / 1000)
 
     is_confirmed_later = "missed" in event  # a plugin of an earlier version tells only what was shown instead
     call = _call_of(event, session)

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from readcache import Outcome, Reply, Session
+from readcache.core.model.events import Origin
 from readcache.hosts.claude_code.results import names_true_lines
 from readcache.hosts.plain_file import open_plain
-from readcache.model.events import Origin
 from readcache.transcripts.claude_code import MOST, Transcript, bare
 
 if TYPE_CHECKING:
@@ -52,12 +52,12 @@ class TranscriptProof:
         """See `Transcript.source`."""
         return Transcript(tail(self._path)).source(conversation)
 
-    def may_be_cut(self, since: float) -> bool:
-        """See `Transcript.may_cut`. Wait for a request that Claude Code has yet to write down."""
+    def may_have_removed(self, since: float) -> bool:
+        """See `Transcript.may_have_removed`. Wait for a request that Claude Code has yet to write down."""
         until = time.monotonic() + SOON
         while (newest := Transcript(tail(self._path))).lacks_request(since) and time.monotonic() < until:
             time.sleep(PAUSE)
-        return newest.may_cut(since)
+        return newest.may_have_removed(since)
 
     def directory(self) -> str | None:
         """Where the command began. The event has where it ended. None when it is not known."""
@@ -76,7 +76,7 @@ class TranscriptProof:
         for call_id, event in list(waiting.items()):
             if (text := newest.result_of(call_id)) is None:
                 continue
-            if all(pointer.wording in text for pointer in event.pointers):
+            if all(marker.wording in text for marker in event.markers):
                 session.commit(call_id)
             else:
                 session.settle(call_id, text)

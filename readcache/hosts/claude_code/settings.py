@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
-from readcache.hosts.host import Entry, OwnFile, Where, hook_entry
+from readcache.hosts.host import Entry, InstallTarget, OwnFile, hook_entry
 
 # Event -> the tools, or the source, that trigger it.
 MATCHERS = {
@@ -30,110 +30,110 @@ _FOLDER = os.path.join("skills", "readcache")
 _MADE = "Made by `readcache init claude-code`, removed by uninit; what is changed here is lost."
 
 
-def changes(where: Where) -> Sequence[Entry | OwnFile]:
+def changes(target: InstallTarget) -> Sequence[Entry | OwnFile]:
     """What `readcache init claude-code` puts where."""
-    return _plugin(where) if why_hooks(where) is None else _hooks(where)
+    return _plugin(target) if why_hooks(target) is None else _hooks(target)
 
 
-def former_files(where: Where) -> Sequence[str]:
+def former_files(target: InstallTarget) -> Sequence[str]:
     """Return the files of both ways to switch it on: one was in use before if the other is now."""
-    return [_settings_file(where), *(file.path for file in _plugin(where))]
+    return [_settings_file(target), *(file.path for file in _plugin(target))]
 
 
-def too_old(where: Where) -> str | None:
+def too_old(target: InstallTarget) -> str | None:
     """Return why nothing can be omitted with this version of Claude Code; None if it can, or the version is unknown."""
-    version = _version_at(where)
+    version = _version_at(target)
     if version is None or version >= _FIRST:
         return None
     return f"Claude Code {'.'.join(map(str, version))} is too old for omitting: it only advises; update Claude Code"
 
 
-def why_hooks(where: Where) -> str | None:
+def why_hooks(target: InstallTarget) -> str | None:
     """Return why hooks are used here; None if the plugin is."""
     from readcache.process.state import state_directory
 
-    if old := too_old(where):
+    if old := too_old(target):
         return old
-    if _version_at(where) is None and not os.path.exists(_plugin(where)[0].path):
+    if _version_at(target) is None and not os.path.exists(_plugin(target)[0].path):
         return "no claude on PATH tells its version"
-    if not (where.is_user or _is_trusted(where)):
+    if not (target.is_user or _is_trusted(target)):
         return "Claude Code does not trust this folder yet: start claude in it once, or use --user"
     if len(os.fsencode(state_directory())) > _MOST_STATE:
         return "the path of the state directory is too long for a plugin"
     return None
 
 
-def _hooks(where: Where) -> list[Entry]:
+def _hooks(target: InstallTarget) -> list[Entry]:
     matchers = MATCHERS.items()
-    return [hook_entry(where, "claude-code", _settings_file(where), event, matcher) for event, matcher in matchers]
+    return [hook_entry(target, "claude-code", _settings_file(target), event, matcher) for event, matcher in matchers]
 
 
-def _plugin(where: Where) -> list[OwnFile]:
+def _plugin(target: InstallTarget) -> list[OwnFile]:
     module = (files("readcache.hosts") / "claude_code/register.js").read_text(encoding="utf-8")
-    mode = () if where.mode == "on" else (f"--{where.mode}",)
-    settings = json.dumps({"program": where.program, "words": ("claude-code", *mode, *where.policy_words())})
-    told = {"name": "readcache", "version": "1.0.0", "description": f"Leaves out what the model can see. {_MADE}"}
+    mode = () if target.mode == "on" else (f"--{target.mode}",)
+    settings = json.dumps({"program": target.program, "words": ("claude-code", *mode, *target.policy_words())})
+    manifest = {"name": "readcache", "version": "1.0.0", "description": f"Leaves out what the model can see. {_MADE}"}
     texts = {
-        ".claude-plugin/plugin.json": json.dumps(told, indent=2) + "\n",
+        ".claude-plugin/plugin.json": json.dumps(manifest, indent=2) + "\n",
         "hooks/hooks.json": json.dumps({"description": _MADE, "modules": ["./register.js"]}, indent=2) + "\n",
         "hooks/register.js": f"// {_MADE}\n" + _SETTINGS.sub(lambda _: f"const SETTINGS = {settings}", module, count=1),
     }
-    return [OwnFile(os.path.join(_place(where), _FOLDER, name), text) for name, text in texts.items()]
+    return [OwnFile(os.path.join(_directory(target), _FOLDER, name), text) for name, text in texts.items()]
 
 
-def _version_at(where: Where) -> tuple[int, ...] | None:
-    return _version(shutil.which("claude", path=where.environment.get("PATH", "")) or "")
+def _version_at(target: InstallTarget) -> tuple[int, ...] | None:
+    return _version(shutil.which("claude", path=target.environment.get("PATH", "")) or "")
 
 
 @functools.cache
 def _version(program: str) -> tuple[int, ...] | None:
     """Of Claude Code; None where it does not tell."""
     try:
-        ran = subprocess.run(
+        done = subprocess.run(
             [program, "--version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=_PATIENCE, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    found = re.match(rb"(\d+)\.(\d+)\.(\d+)", ran.stdout)
+    found = re.match(rb"(\d+)\.(\d+)\.(\d+)", done.stdout)
     return tuple(map(int, found.groups())) if found else None
 
 
-def _is_trusted(where: Where) -> bool:
+def _is_trusted(target: InstallTarget) -> bool:
     """True if Claude Code loads plugins of this project: its user has said that it may."""
     from readcache.hosts.settings_files.json_text import settings_in
 
-    projects = settings_in(_state_file(where)).get("projects")
+    projects = settings_in(_state_file(target)).get("projects")
     known: dict[str, Any] = projects if isinstance(projects, dict) else {}
-    return isinstance(known.get(where.root), dict) and known[where.root].get("hasTrustDialogAccepted") is True
+    return isinstance(known.get(target.root), dict) and known[target.root].get("hasTrustDialogAccepted") is True
 
 
-def _settings_file(where: Where) -> str:
-    return os.path.join(_place(where), "settings.json")
+def _settings_file(target: InstallTarget) -> str:
+    return os.path.join(_directory(target), "settings.json")
 
 
-def _state_file(where: Where) -> str:
-    return os.path.join(where.environment.get("CLAUDE_CONFIG_DIR") or where.home, ".claude.json")
+def _state_file(target: InstallTarget) -> str:
+    return os.path.join(target.environment.get("CLAUDE_CONFIG_DIR") or target.home, ".claude.json")
 
 
-def _place(where: Where) -> str:
-    return _user_place(where) if where.is_user else os.path.join(where.root, ".claude")
+def _directory(target: InstallTarget) -> str:
+    return _user_directory(target) if target.is_user else os.path.join(target.root, ".claude")
 
 
-def _user_place(where: Where) -> str:
-    return where.environment.get("CLAUDE_CONFIG_DIR") or os.path.join(where.home, ".claude")
+def _user_directory(target: InstallTarget) -> str:
+    return target.environment.get("CLAUDE_CONFIG_DIR") or os.path.join(target.home, ".claude")
 
 
-def in_force(where: Where) -> str:
+def in_force(target: InstallTarget) -> str:
     """What `doctor` says. ReadcacheError where nothing of ours would run, or both ways would."""
     from readcache import ReadcacheError
     from readcache.hosts.settings_files.json_text import settings_in
 
     plugins, hooks = list[str](), list[str]()
-    for place in (_user_place(where), os.path.join(where.root, ".claude")):
-        folder = os.path.join(place, _FOLDER)
+    for directory in (_user_directory(target), os.path.join(target.root, ".claude")):
+        folder = os.path.join(directory, _FOLDER)
         plugins += [folder] if os.path.exists(folder) else []
         for name in ("settings.json", "settings.local.json"):
-            file = os.path.join(place, name)
+            file = os.path.join(directory, name)
             settings = settings_in(file)
             if settings.get("disableAllHooks"):
                 raise ReadcacheError(f"no hook runs: remove disableAllHooks from {file}")
@@ -143,7 +143,7 @@ def in_force(where: Where) -> str:
             hooks += [file] if "hook claude-code" in json.dumps(settings.get("hooks")) else []
     if plugins and hooks:
         raise ReadcacheError(f"{plugins[0]} and hooks in {hooks[0]} are both in force: run uninit for one of them")
-    old, reason = too_old(where), why_hooks(where)
-    if old and where.mode == "on":
+    old, reason = too_old(target), why_hooks(target)
+    if old and target.mode == "on":
         raise ReadcacheError(f"{old}, then run init again")
     return "Claude Code loads the plugin" if reason is None else f"Claude Code runs the hooks ({reason})"

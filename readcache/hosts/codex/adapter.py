@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from readcache.hosts.codex.check import codex_runs, trial_events
-from readcache.hosts.host import Entry, Host, Where, hook_entry
+from readcache.hosts.host import Entry, Host, InstallTarget, hook_entry
 from readcache.hosts.plain_file import open_text
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ def _hook(event: Mapping[str, Any], sessions: Sessions) -> Mapping[str, Any] | N
         return None  # a session without a file: we cannot tell what the model still sees
     from dataclasses import replace
 
-    from readcache.model.tool_call import AskedCommand, ToolCall
-    from readcache.transcripts.codex import Rollout, is_cut
+    from readcache.core.model.tool_call import AskedCommand, ToolCall
+    from readcache.transcripts.codex import Rollout, is_truncated
 
     with open_text(event["transcript_path"]) as file:
         rollout = Rollout(file, call_id)
@@ -55,7 +55,7 @@ def _hook(event: Mapping[str, Any], sessions: Sessions) -> Mapping[str, Any] | N
     if rollout.has_answer or rollout.exit_code is None:
         session.answer(call)  # what it wrote; what it printed is shown in parts, or as an error
         return None
-    reply = session.answer(replace(call, output=output, complete=not is_cut(output)), commit=False)
+    reply = session.answer(replace(call, output=output, complete=not is_truncated(output)), commit=False)
     if reply.outcome.value == "full":
         return None
     shown = f"Process exited with code {rollout.exit_code}\nOutput:\n{reply.text}"
@@ -67,14 +67,14 @@ def _session(event: Mapping[str, Any], sessions: Sessions) -> Session:
     return sessions.get(event["session_id"], event.get("agent_id") or "main")
 
 
-def _hooks_file(where: Where) -> str:
-    home = where.environment.get("CODEX_HOME") or os.path.join(where.home, ".codex")
-    return os.path.join(home if where.is_user else os.path.join(where.root, ".codex"), "hooks.json")
+def _hooks_file(target: InstallTarget) -> str:
+    home = target.environment.get("CODEX_HOME") or os.path.join(target.home, ".codex")
+    return os.path.join(home if target.is_user else os.path.join(target.root, ".codex"), "hooks.json")
 
 
-def _changes(where: Where) -> Sequence[Entry]:
+def _changes(target: InstallTarget) -> Sequence[Entry]:
     events = {"PostToolUse": "^Bash$", "SessionStart": "compact"}
-    return [hook_entry(where, "codex", _hooks_file(where), event, matcher) for event, matcher in events.items()]
+    return [hook_entry(target, "codex", _hooks_file(target), event, matcher) for event, matcher in events.items()]
 
 
 def _scripted() -> Scripted:
@@ -89,7 +89,7 @@ HOST = Host(
     "its session file tells what the model still sees",
     _changes,
     _hook,
-    in_force=lambda where: codex_runs(_hooks_file(where), where.line("hook", "codex"), where.root),
+    in_force=lambda target: codex_runs(_hooks_file(target), target.line("hook", "codex"), target.root),
     trial=trial_events,
     todo=lambda _: "start Codex anew, type /hooks in it, and trust ours: until then it runs none of them",
     scripted=_scripted,

@@ -52,7 +52,7 @@ def _ask(program: str, asked: Sequence[Mapping[str, Any]], root: str) -> Any:
     return {"data": []}
 
 
-def trial_events(place: str) -> list[dict[str, Any]]:
+def trial_events(directory: str) -> list[dict[str, Any]]:
     """Two reads of one file. The hook must shorten the second."""
     from readcache.hosts.trial import TEXT, two_reads
 
@@ -70,4 +70,4 @@ def trial_events(place: str) -> list[dict[str, Any]]:
         return [{"type": "response_item", "payload": result}]
 
     event = {"hook_event_name": "PostToolUse", "tool_name": "Bash", "tool_input": {"command": "cat file"}}
-    return two_reads(place, event, asked, shown)
+    return two_reads(directory, event, asked, shown)

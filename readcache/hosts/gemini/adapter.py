@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from readcache.hosts.gemini.check import nothing_forbids, settings_file, trial_chat
-from readcache.hosts.host import HOOK_SECONDS, Entry, Host, Where, hook_entry
+from readcache.hosts.host import HOOK_SECONDS, Entry, Host, InstallTarget, hook_entry
 from readcache.hosts.plain_file import open_text
 from readcache.transcripts.gemini import chat_messages, file_part, printed_by
 
@@ -83,11 +83,11 @@ def _after_command(
 ) -> tuple[Reply, str] | None:
     from dataclasses import replace
 
+    from readcache.core.model.tool_call import AskedCommand, ToolCall
     from readcache.hosts.removed_lines import with_numbers
-    from readcache.model.tool_call import AskedCommand, ToolCall
 
-    where, asked = os.path.join(cwd, given.get("dir_path") or ""), AskedCommand(given["command"])
-    call = ToolCall(None, "run_shell_command", given, "", batch, cwd=where, asked=asked)
+    target, asked = os.path.join(cwd, given.get("dir_path") or ""), AskedCommand(given["command"])
+    call = ToolCall(None, "run_shell_command", given, "", batch, cwd=target, asked=asked)
     printed = printed_by(shown)
     if printed is None:  # what it printed is not shown, but it may have written
         session.answer(call)
@@ -104,10 +104,12 @@ def _after_read(session: Session, given: Mapping[str, Any], cwd: str, shown: str
     return reply, head + reply.text
 
 
-def _changes(where: Where) -> Sequence[Entry]:
+def _changes(target: InstallTarget) -> Sequence[Entry]:
     tools, more = "^(run_shell_command|read_file|replace|write_file)$", {"name": "readcache", "timeout": _MILLISECONDS}
-    events = {"AfterTool": tools, **({"BeforeModel": "*"} if where.mode == "on" else {})}
-    return [hook_entry(where, "gemini", settings_file(where), event, which, **more) for event, which in events.items()]
+    events = {"AfterTool": tools, **({"BeforeModel": "*"} if target.mode == "on" else {})}
+    return [
+        hook_entry(target, "gemini", settings_file(target), event, which, **more) for event, which in events.items()
+    ]
 
 
 def _scripted() -> Scripted:

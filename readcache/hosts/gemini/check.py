@@ -5,31 +5,31 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from readcache.hosts.host import Where
+from readcache.hosts.host import InstallTarget
 
 
-def settings_file(where: Where) -> str:
+def settings_file(target: InstallTarget) -> str:
     """The file with the hooks, of the project or the user."""
-    home = where.environment.get("GEMINI_CLI_HOME") or where.home
-    return os.path.join(home if where.is_user else where.root, ".gemini", "settings.json")
+    home = target.environment.get("GEMINI_CLI_HOME") or target.home
+    return os.path.join(home if target.is_user else target.root, ".gemini", "settings.json")
 
 
-def nothing_forbids(where: Where) -> str:
+def nothing_forbids(target: InstallTarget) -> str:
     """Looks at both settings files. ReadcacheError."""
     from readcache import ReadcacheError
     from readcache.hosts.settings_files.json_text import settings_in
 
     for is_user in (True, False):
-        path = settings_file(where._replace(is_user=is_user))
+        path = settings_file(target._replace(is_user=is_user))
         config = settings_in(path).get("hooksConfig", {})
         if config.get("enabled", True) is not True:
             raise ReadcacheError(f"{path} disables all hooks: remove hooksConfig.enabled from it")
         if "readcache" in config.get("disabled", ()):
             raise ReadcacheError(f"{path} disables the hook: remove readcache from hooksConfig.disabled")
-    return "no setting switches it off" + ("" if where.is_user else "; it runs where the folder is trusted")
+    return "no setting switches it off" + ("" if target.is_user else "; it runs where the folder is trusted")
 
 
-def trial_chat(place: str) -> list[dict[str, Any]]:
+def trial_chat(directory: str) -> list[dict[str, Any]]:
     """Two reads of one file. The hook must shorten the second."""
     from readcache.hosts.trial import TEXT, two_reads
 
@@ -43,4 +43,4 @@ def trial_chat(place: str) -> list[dict[str, Any]]:
         "tool_input": {"file_path": "file"},
     }
     event["tool_response"] = {"llmContent": TEXT}
-    return two_reads(place, event, lambda name: [{"id": f"before {name}"}], shown)
+    return two_reads(directory, event, lambda name: [{"id": f"before {name}"}], shown)

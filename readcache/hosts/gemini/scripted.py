@@ -18,8 +18,8 @@ def _answer(path: str, _: int, command: str) -> str:
     parts = [call] if command else [{"text": "done"}]
     candidate = {"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0}
     usage = {"promptTokenCount": 100, "candidatesTokenCount": 5, "totalTokenCount": 105}
-    whole = {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "m"}
-    return stream([whole]) if "stream" in path else json.dumps(whole)
+    answer = {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "m"}
+    return stream([answer]) if "stream" in path else json.dumps(answer)
 
 
 SCRIPTED = Scripted(

@@ -70,7 +70,7 @@ class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]
 
     def wrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
         """The model's answer to messages of which each marker is true."""
-        sent = self._mended(request)
+        sent = self._repaired(request)
         try:
             with sent_if(partial(self._is_true, sent)):
                 return handler(sent)
@@ -79,7 +79,7 @@ class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]
 
     async def awrap_model_call(self, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
         """The same, awaited."""
-        sent = await asyncio.to_thread(self._mended, request)
+        sent = await asyncio.to_thread(self._repaired, request)
         try:
             with sent_if(partial(self._is_true, sent)):
                 return await handler(sent)
@@ -111,12 +111,12 @@ class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]
         reply = self._settings.told(answer_tool(reader.session, told, self._tools.get(call["name"])))
         if stays:
             timed_out = isinstance(result.artifact, dict) and result.artifact.get("timed_out")
-            shell.ran(str(call["args"].get("command")), restarted=bool(call["args"].get("restart") or timed_out))
+            shell.follow(str(call["args"].get("command")), restarted=bool(call["args"].get("restart") or timed_out))
         if reply is None or reply.text == told.output or len(reply.text) > _MOST_CHARS:
             return result
         return with_reply(result, reply, reader.session.session_id)
 
-    def _mended(self, request: Any) -> Any:
+    def _repaired(self, request: Any) -> Any:
         after = None if self._is_off() else fallback(lambda: self._true(request, request.messages), None)
         if after is None:  # a marker that may be untrue must not stay
             after = [with_lines_back(message) for message in request.messages]
@@ -138,7 +138,7 @@ class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]
             "nothing from now on: list ReadcacheMiddleware last"
         )
         self._settings = replace(self._settings, policy=replace(self._settings.policy, mode=Mode.OFF))
-        return self._mended(request)
+        return self._repaired(request)
 
     def _true(self, request: Any, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
         """The messages with every marker true; without markers if readcache only advises."""

@@ -9,14 +9,14 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from readcache import Frame, Reply
+from readcache.core.messages.editing import with_content_text
+from readcache.core.model.tool_call import ToolCall
 from readcache.hosts.left_out import lines_left_out, put_back
-from readcache.messages.editing import with_content_text
-from readcache.model.tool_call import ToolCall
 
 # deepagents' read_file: "@@ lines 10-39 of 60 | next offset 39 @@", and perhaps notices before.
 _HEADER = re.compile(r"(?:\[[^\n]*\n)*@@ lines (\d+)-(\d+)(?: of (\d+))?([^\n]*)@@\n")
 # Artifacts of shells.
-_CUT = ("truncated", "timed_out", "truncated_by_lines", "truncated_by_bytes", "output_file")
+_TRUNCATED = ("truncated", "timed_out", "truncated_by_lines", "truncated_by_bytes", "output_file")
 _ROLES = {"human": "user", "ai": "assistant"}
 _WORDS = ("text", "thinking", "image", "image_url")  # blocks of an answer; its calls stand beside them
 _KEPT = "readcache"  # in `response_metadata`: what the model is never sent
@@ -46,10 +46,10 @@ def tool_result(message: ToolMessage, call: Mapping[str, Any], batch: str, cwd: 
     if text is None:
         return None
     artifact = message.artifact if isinstance(message.artifact, Mapping) else {}
-    is_cut, status, lines, frame = any(map(artifact.get, _CUT)), artifact.get("exit_code"), None, None
+    is_truncated, status, lines, frame = any(map(artifact.get, _TRUNCATED)), artifact.get("exit_code"), None, None
     if header := _HEADER.match(text):
         first, last = int(header[1]), int(header[2])
-        lines, is_cut = (first, None if header[2] == header[3] else last), "truncated mid-line" in header[4]
+        lines, is_truncated = (first, None if header[2] == header[3] else last), "truncated mid-line" in header[4]
         head = header[0].count("\n")
         frame = Frame(head, text.removesuffix("\n").count("\n") + 1 - head - (last - first + 1))
     return ToolCall(
@@ -59,7 +59,7 @@ def tool_result(message: ToolMessage, call: Mapping[str, Any], batch: str, cwd: 
         call_id=call["id"],
         batch=batch,
         is_error=message.status == "error",
-        complete=not is_cut,
+        complete=not is_truncated,
         exit_code=status if isinstance(status, int) else None,
         cwd=cwd,
         lines=lines,

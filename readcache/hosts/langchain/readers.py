@@ -63,12 +63,12 @@ class AgentReaders:
         """The reader that makes a request, of a tool or of the model. `messages`: those that a new reader begins with.
         If what they show was shown to another one of the thread, it begins with the view of that one: its messages are
         a copy."""
-        thread, place = _place(request)
+        thread, namespace = _thread_and_namespace(request)
         with self.sessions.lock:
             others = self.sessions.readers(thread)
             # What is in memory is known to this process alone, and its markers have a tag of their own.
             name = thread if self._is_durable else f"{thread}-{secrets.token_hex(4)}"
-            session = self.sessions.get(thread, place or "main", session_id=name)
+            session = self.sessions.get(thread, namespace or "main", session_id=name)
             if not isinstance(session.notes, AgentReader):
                 session.notes = AgentReader(session)
                 if not session.view.calls.number:
@@ -82,7 +82,7 @@ def _begin(session: Session, others: Sequence[Session], shown: Sequence[str]) ->
         session.reader.inherit(source.reader)
 
 
-def _place(request: Any) -> tuple[str, str]:
+def _thread_and_namespace(request: Any) -> tuple[str, str]:
     """The thread, and in it the namespace of the agent's graph: "", or one for each run of a sub-agent."""
     running = request.runtime.execution_info
     first = next(iter(messages_of(request.state)), None)  # without a checkpointer there is no thread

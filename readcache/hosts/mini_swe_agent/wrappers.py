@@ -85,21 +85,21 @@ class ReadcacheModel(_Wrapper):
             answered = self._compacted.query(messages, kwargs)
             if answered is not None:
                 return answered
-        mended = fallback(lambda: self._mended(messages), None)
-        if mended is None:  # a marker that may be untrue must not stay
-            mended = fallback(lambda: [_in_full(message, self._left_out) for message in messages], messages)
-        answer: Message = self._inner.query(mended, **kwargs)
+        repaired = fallback(lambda: self._repaired(messages), None)
+        if repaired is None:  # a marker that may be untrue must not stay
+            repaired = fallback(lambda: [_in_full(message, self._left_out) for message in messages], messages)
+        answer: Message = self._inner.query(repaired, **kwargs)
         return answer
 
-    def _mended(self, messages: list[Message]) -> list[Message]:
+    def _repaired(self, messages: list[Message]) -> list[Message]:
         # The Responses API's calls stand inside the answers in which they came.
         items = [item for m in messages for item in (m["output"] if m.get("object") == "response" else [m])]
         if self._session.policy.clear is None:
-            mended = self._session.mend(items)
+            repaired = self._session.mend(items)
         else:
-            mended = self._cleared.after(items, lambda sent: mend_and_clear(sent, self._session))
-        is_same = len(mended) == len(items) and all(a is b for a, b in zip(mended, items, strict=True))
-        return messages if is_same else mended
+            repaired = self._cleared.after(items, lambda sent: mend_and_clear(sent, self._session))
+        is_same = len(repaired) == len(items) and all(a is b for a, b in zip(repaired, items, strict=True))
+        return messages if is_same else repaired
 
     def format_observation_messages(
         self, message: Message, outputs: list[Message], template_vars: dict[str, Any] | None = None

@@ -9,11 +9,11 @@ from dataclasses import replace
 from typing import Any
 
 from readcache import Frame
-from readcache.messages.blocks import as_mapping
-from readcache.messages.editing import with_result_text
-from readcache.messages.messages import Kind, Message, Part, normalise_one
-from readcache.model.text import digest
-from readcache.model.tool_call import ToolCall
+from readcache.core.messages.blocks import as_mapping
+from readcache.core.messages.editing import with_result_text
+from readcache.core.messages.messages import Kind, Message, Part, normalise_one
+from readcache.core.model.text import digest
+from readcache.core.model.tool_call import ToolCall
 
 Item = Mapping[str, Any]
 
@@ -52,14 +52,14 @@ def with_details(result: ToolCall, message: Message) -> ToolCall:
         return replace(result, is_error=True)
     if chunk := _CHUNK.match(text):
         status = None if chunk["status"] is None else int(chunk["status"])
-        is_whole = not (chunk["goes_on"] or chunk["is_truncated"])
-        return replace(result, complete=is_whole, exit_code=status, frame=Frame(chunk[0].count("\n")))
+        is_complete = not (chunk["goes_on"] or chunk["is_truncated"])
+        return replace(result, complete=is_complete, exit_code=status, frame=Frame(chunk[0].count("\n")))
     if _is_shell_output(item):
         outcome = item["output"][0].get("outcome")
         outcome = outcome if isinstance(outcome, Mapping) else {}
-        cut = item.get("max_output_length")
-        is_whole = outcome.get("type") != "timeout" and (cut is None or len(text) < int(cut))
-        return replace(result, complete=is_whole, exit_code=outcome.get("exit_code"))
+        max_length = item.get("max_output_length")
+        is_complete = outcome.get("type") != "timeout" and (max_length is None or len(text) < int(max_length))
+        return replace(result, complete=is_complete, exit_code=outcome.get("exit_code"))
     return result
 
 

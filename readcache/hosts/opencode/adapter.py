@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from readcache.hosts.host import Entry, Host, OwnFile, Where
+from readcache.hosts.host import Entry, Host, InstallTarget, OwnFile
 from readcache.hosts.plugin import plugin_text
 
 if TYPE_CHECKING:
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 def host_like_opencode(name: str) -> Host:
     """opencode, or a fork of it, which has directories of its own name."""
 
-    def path(where: Where) -> str:
+    def path(target: InstallTarget) -> str:
         """Where it looks for plugins: in each project, and in its own configuration."""
-        if not where.is_user:
-            return os.path.join(where.root, f".{name}", "plugin", "readcache.js")
-        base = where.environment.get("XDG_CONFIG_HOME") or os.path.join(where.home, ".config")
+        if not target.is_user:
+            return os.path.join(target.root, f".{name}", "plugin", "readcache.js")
+        base = target.environment.get("XDG_CONFIG_HOME") or os.path.join(target.home, ".config")
         return os.path.join(base, name, "plugin", "readcache.js")
 
-    def changes(where: Where) -> Sequence[Entry | OwnFile]:
-        return [OwnFile(path(where), plugin_text(where, name, "opencode/plugin.js"))]
+    def changes(target: InstallTarget) -> Sequence[Entry | OwnFile]:
+        return [OwnFile(path(target), plugin_text(target, name, "opencode/plugin.js"))]
 
     def scripted() -> Scripted:
         from readcache.hosts.opencode.scripted import scripted_like_opencode
@@ -36,7 +36,7 @@ def host_like_opencode(name: str) -> Host:
         mode="on",
         why=f"{name} gives its plugins every message list before it is sent, so that nothing can leave unnoticed",
         changes=changes,
-        in_force=lambda where: f"{name} loads {path(where)} when it starts",
+        in_force=lambda target: f"{name} loads {path(target)} when it starts",
         todo=lambda _: f"start {name} anew: it loads plugins when it starts",
         scripted=scripted,
     )

@@ -22,10 +22,10 @@ from pydantic import ConfigDict, Field, PrivateAttr
 
 from readcache import Budget, Marks, Reply, Session, Sessions
 from readcache.context import mend_and_clear
+from readcache.core.restore.plan import HEADING
 from readcache.hosts.adapter_settings import AdapterSettings, adapter_settings
 from readcache.hosts.fallback import fallback
-from readcache.hosts.openhands.results import as_told, reply_to, shown_text, with_text, with_whole_lines
-from readcache.restore.plan import HEADING
+from readcache.hosts.openhands.results import as_told, reply_to, shown_text, with_complete_lines, with_text
 
 _AS_SENT = {
     "cache_enabled": False,
@@ -130,30 +130,32 @@ class _Reader:
 
     def __init__(self, session: Session, settings: AdapterSettings) -> None:
         self.session, self._told = session, settings.told
-        self._stands: dict[str, Any] = {}  # id of an event that was judged -> the event that stands for it, or itself
+        self._replacements: dict[
+            str, Any
+        ] = {}  # id of an event that was judged -> the event that stands for it, or itself
         self._sent: dict[str, dict[str, Any]] = {}  # id of an event -> its message
         self._cwd: str | None = None  # where the next command starts
 
     def shown(self, view: View) -> View:
         """The view with what is left out, and with every marker true."""
         self._take_up_sections(view.events)
-        new = [e for e in view.events if isinstance(e, ObservationEvent) and e.id not in self._stands]
+        new = [e for e in view.events if isinstance(e, ObservationEvent) and e.id not in self._replacements]
         if new:
             mend_and_clear(self._messages(view.events[: view.events.index(new[0])]), self.session)
         calls = {event.id: event for event in view.events if isinstance(event, ActionEvent)}
         for event in new:
-            self._stands[event.id] = event  # also where we fail
+            self._replacements[event.id] = event  # also where we fail
             judge = partial(reply_to, self.session, calls.get(event.action_id), event, self._cwd)
             nothing: tuple[Reply | None, str | None] = (None, self._cwd)
             reply, self._cwd = fallback(judge, nothing)
             text = shown_text(self._told(reply), event.observation.text)
             if text != event.observation.text:
-                self._stands[event.id] = with_text(event, text)
+                self._replacements[event.id] = with_text(event, text)
         messages = self._messages(view.events)
-        mended = mend_and_clear(messages, self.session)
-        told = [self._stands.get(event.id, event) for event in view.events]
-        if mended is not messages:
-            told = [as_told(*each) for each in zip(told, messages, mended, strict=True)]
+        repaired = mend_and_clear(messages, self.session)
+        told = [self._replacements.get(event.id, event) for event in view.events]
+        if repaired is not messages:
+            told = [as_told(*each) for each in zip(told, messages, repaired, strict=True)]
         same = all(a is b for a, b in zip(told, view.events, strict=True))
         return view if same else view.model_copy(update={"events": told})
 
@@ -170,6 +172,6 @@ class _Reader:
         """The events as they are sent, and cut where sending cuts."""
         for event in events:
             if event.id not in self._sent:
-                stands = self._stands.get(event.id, event)
-                self._sent[event.id] = with_whole_lines(stands.to_llm_message().to_chat_dict(**_AS_SENT))
+                replacement = self._replacements.get(event.id, event)
+                self._sent[event.id] = with_complete_lines(replacement.to_llm_message().to_chat_dict(**_AS_SENT))
         return [self._sent[event.id] for event in events]

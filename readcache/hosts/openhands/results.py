@@ -10,10 +10,10 @@ from dataclasses import replace
 from typing import Any
 
 from readcache import Reply, Session
+from readcache.core.messages.tools import tool_use
+from readcache.core.model.tool_call import AskedCommand, ToolCall
 from readcache.hosts.tool_results import answer_tool
-from readcache.messages.tools import tool_use
-from readcache.model.tool_call import AskedCommand, ToolCall
-from readcache.transcripts.openhands import CUT
+from readcache.transcripts.openhands import TRUNCATED
 
 # A terminal whose shell brackets pastes shows the echo of a command of several lines, then the output, then the next
 # prompt's. Where it is not there, blanks and empty lines at both ends of the output were taken off.
@@ -53,7 +53,7 @@ def reply_to(session: Session, call: Any, event: Any, cwd: str | None) -> tuple[
         if _is_command(action, observation):
             # Parallel commands have a shell each: what does not move ends where it began.
             where = after if after and not _MOVES.search(action.command) else cwd
-            told = replace(_ran(told, observation), asked=AskedCommand(action.command), cwd=where)
+            told = replace(_reply_to_command(told, observation), asked=AskedCommand(action.command), cwd=where)
         return session.answer(told, commit=False), after or cwd
     if action is None:
         return None, cwd
@@ -78,11 +78,11 @@ def _is_command(action: Any, observation: Any) -> bool:
     return bool(asked) and not observation.metadata.prefix and observation.exit_code is not None
 
 
-def _ran(call: ToolCall, observation: Any) -> ToolCall:
+def _reply_to_command(call: ToolCall, observation: Any) -> ToolCall:
     status = observation.metadata.exit_code
     head, _, tail = terminal_frame(call.output)
-    is_whole = bool(head and tail) and status != -1 and CUT not in call.output
-    return replace(call, exit_code=None if status == -1 else status, complete=is_whole, frame=terminal_frame)
+    is_complete = bool(head and tail) and status != -1 and TRUNCATED not in call.output
+    return replace(call, exit_code=None if status == -1 else status, complete=is_complete, frame=terminal_frame)
 
 
 def with_text(event: Any, text: str) -> Any:
@@ -93,7 +93,7 @@ def with_text(event: Any, text: str) -> Any:
     return event.model_copy(update={"observation": observation})
 
 
-def with_whole_lines(message: dict[str, Any]) -> dict[str, Any]:
+def with_complete_lines(message: dict[str, Any]) -> dict[str, Any]:
     """The message with the terminal's control on a line of its own, so that the first line of an output is known."""
     content = message.get("content")
     if message["role"] != "tool" or not isinstance(content, list):
@@ -102,11 +102,13 @@ def with_whole_lines(message: dict[str, Any]) -> dict[str, Any]:
     return {**message, "content": parts}
 
 
-def as_told(event: Any, message: dict[str, Any], mended: dict[str, Any]) -> Any:
+def as_told(event: Any, message: dict[str, Any], repaired: dict[str, Any]) -> Any:
     """The event that gives the mended message, header, suffix and all."""
-    if mended is message:
+    if repaired is message:
         return event
-    text = "".join(part["text"] for part in mended["content"] if part["type"] == "text").replace(_START + "\n", _START)
+    text = "".join(part["text"] for part in repaired["content"] if part["type"] == "text").replace(
+        _START + "\n", _START
+    )
     if hasattr(event, "summary") and not hasattr(event, "tool_call_id"):
         return event.model_copy(update={"summary": text})
     if not hasattr(event, "observation"):

@@ -6,23 +6,23 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from readcache.hosts.host import Entry, Host, OwnFile, Where
+from readcache.hosts.host import Entry, Host, InstallTarget, OwnFile
 from readcache.hosts.plugin import plugin_text
 
 if TYPE_CHECKING:
     from readcache.hosts.scripted import Scripted
 
 
-def _path(where: Where) -> str:
+def _path(target: InstallTarget) -> str:
     """Where pi looks for extensions: in each project that it trusts, and in the agent's directory."""
-    if not where.is_user:
-        return os.path.join(where.root, ".pi", "extensions", "readcache.js")
-    base = where.environment.get("PI_CODING_AGENT_DIR") or os.path.join(where.home, ".pi", "agent")
+    if not target.is_user:
+        return os.path.join(target.root, ".pi", "extensions", "readcache.js")
+    base = target.environment.get("PI_CODING_AGENT_DIR") or os.path.join(target.home, ".pi", "agent")
     return os.path.join(base, "extensions", "readcache.js")
 
 
-def _changes(where: Where) -> Sequence[Entry | OwnFile]:
-    return [OwnFile(_path(where), plugin_text(where, "pi", "pi/extension.js"))]
+def _changes(target: InstallTarget) -> Sequence[Entry | OwnFile]:
+    return [OwnFile(_path(target), plugin_text(target, "pi", "pi/extension.js"))]
 
 
 def _scripted() -> Scripted:
@@ -36,7 +36,7 @@ HOST = Host(
     mode="on",
     why="pi gives its extensions every message list before it is sent, so that nothing can leave unnoticed",
     changes=_changes,
-    in_force=lambda where: f"pi loads {_path(where)} when it starts",
-    todo=lambda where: "/reload in pi, or start it anew" + ("" if where.is_user else ", in a project that it trusts"),
+    in_force=lambda target: f"pi loads {_path(target)} when it starts",
+    todo=lambda target: "/reload in pi, or start it anew" + ("" if target.is_user else ", in a project that it trusts"),
     scripted=_scripted,
 )

@@ -48,10 +48,10 @@ def look(path: str) -> tuple[str, bytes | None]:
 
 def missing_directories(path: str, made: Collection[str] = ()) -> tuple[str, ...]:
     """Those that have to be made for the file, or were `made` by us, the deepest first."""
-    found, place = [], os.path.dirname(path)
-    while place in made or not os.path.lexists(place):
-        found.append(place)
-        place = os.path.dirname(place)
+    found, directory = [], os.path.dirname(path)
+    while directory in made or not os.path.lexists(directory):
+        found.append(directory)
+        directory = os.path.dirname(directory)
     return tuple(found)
 
 

@@ -54,14 +54,14 @@ class JsonText:
         if not self._plain.strip():
             lead = "" if self.text.endswith("\n") or not self.text else newline
             return self.text + lead + _rendered({key: value}, "  ", newline) + newline
-        start = self._place(path)
+        start = self._start_of(path)
         members, end = self._members(start)
         name = "" if self._bare[start] == "[" else json.dumps(key, ensure_ascii=False) + ": "
         line_end = self._bare.find("\n", start, members[0].start if members else end)
         if members and line_end < 0:
             at, item = start + 1, name + json.dumps(value, ensure_ascii=False) + ", "
         else:
-            first = next(iter(self._members(self._place(()))[0]), None)
+            first = next(iter(self._members(self._start_of(()))[0]), None)
             outer, unit = self._indent(start), (self._indent(first.start) if first else "") or "  "
             indent = self._indent(members[0].start) if members else outer + unit
             item = newline + indent + name + _rendered(value, unit, newline + indent)
@@ -73,12 +73,12 @@ class JsonText:
 
     def without(self, path: Path) -> str:
         """The text without the member at the end of the path. Comments beside it stay."""
-        members, _ = self._members(self._place(path[:-1]))
-        place = max(at for at, member in enumerate(members) if member.key == path[-1])
-        text, (_, start, _, end, comma) = self.text, members[place]
+        members, _ = self._members(self._start_of(path[:-1]))
+        index = max(at for at, member in enumerate(members) if member.key == path[-1])
+        text, (_, start, _, end, comma) = self.text, members[index]
         is_last = comma < 0
-        if is_last and place:
-            comma = members[place - 1].comma
+        if is_last and index:
+            comma = members[index - 1].comma
             start, end = start - 1, end - 1
         if not is_last and not text[end:comma].strip():
             end = comma + 1
@@ -91,11 +91,11 @@ class JsonText:
 
     def is_blank_inside(self, path: Path) -> bool:
         """True for an object or list with nothing in it, not even a comment."""
-        start = self._place(path)
+        start = self._start_of(path)
         members, end = self._members(start)
         return not members and not self.text[start + 1 : end].strip()
 
-    def _place(self, path: Path) -> int:
+    def _start_of(self, path: Path) -> int:
         """Where the value begins; of several members with one key the last one counts, as readers have it."""
         at = self._skip(0)
         for step in path:

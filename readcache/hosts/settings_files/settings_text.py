@@ -74,11 +74,11 @@ class SettingsText:
         """Takes out what was put in for the entry, if it is there, and what holds nothing any more then."""
         while paths := self._alike(entry):
             path = paths[0]
-            self._cut(path, entry)
+            self._delete(path, entry)
             while path := path[:-1]:
                 if not self._json.is_blank_inside(path):
                     break
-                self._cut(path, entry)
+                self._delete(path, entry)
 
     def _alike(self, entry: Entry) -> list[tuple[str | int, ...]]:
         """The paths of values that are the entry's, maybe as of another version, program or mode."""
@@ -86,7 +86,7 @@ class SettingsText:
         found = self._at(keys)
         if keys is not entry.keys:
             values = found if isinstance(found, list) else []
-            return [(*keys, place) for place, value in enumerate(values) if _is_alike(value, entry.value)]
+            return [(*keys, index) for index, value in enumerate(values) if _is_alike(value, entry.value)]
         is_ours = found is not None and (keys[-1] == "readcache" or _is_alike(found, entry.value))
         return [keys] if is_ours else []
 
@@ -97,7 +97,7 @@ class SettingsText:
         except (KeyError, TypeError):
             return None
 
-    def _cut(self, path: Path, entry: Entry) -> None:
+    def _delete(self, path: Path, entry: Entry) -> None:
         expected = copy.copy(_inside(self.value, path[:-1]))
         del expected[path[-1]]
         self._change(self._json.without(path), path[:-1], expected, entry)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from readcache import ReadcacheError
-from readcache.hosts.host import Entry, Host, OwnFile, Where
+from readcache.hosts.host import Entry, Host, InstallTarget, OwnFile
 from readcache.hosts.settings_files.files import FileChange, look, missing_directories, require_writable, write_all
 from readcache.hosts.settings_files.settings_text import SettingsText
 
@@ -24,16 +24,16 @@ _REMEMBERED = ("mode", "policy", "protected", "restore")
 class Switch:
     """One host at one place. `memory`: the directory in which is remembered what was put into which file."""
 
-    def __init__(self, host: Host, where: Where, memory: str) -> None:
-        self.host, self.where, self._memory = host, where, memory
+    def __init__(self, host: Host, target: InstallTarget, memory: str) -> None:
+        self.host, self.target, self._memory = host, target, memory
         self._wanted: dict[str, list[Entry | OwnFile]] = {}
-        for change in host.changes(where):
+        for change in host.changes(target):
             self._wanted.setdefault(os.path.abspath(change.path), []).append(change)
         # The mode in which it was switched on may be forgotten; "on" has the most entries.
         self._may_be_there: dict[str, list[Entry | OwnFile]] = {}
-        for change in host.changes(where._replace(mode="on")):
+        for change in host.changes(target._replace(mode="on")):
             self._may_be_there.setdefault(os.path.abspath(change.path), []).append(change)
-        for path in map(os.path.abspath, host.former_files(where)):
+        for path in map(os.path.abspath, host.former_files(target)):
             if os.path.exists(self._record_file(path)):
                 self._wanted.setdefault(path, [])
         self._to_remember: dict[str, Record | None] = {}
@@ -63,10 +63,10 @@ class Switch:
         except ReadcacheError:  # what cannot be read was not written by us
             return False
 
-    def as_remembered(self) -> Where:
+    def as_remembered(self) -> InstallTarget:
         """The place, with the options that the host was switched on with, as far as they are remembered."""
         known = next(filter(None, map(self._record, self._wanted)), {})
-        return self.where._replace(**{name: known[name] for name in _REMEMBERED if name in known})
+        return self.target._replace(**{name: known[name] for name in _REMEMBERED if name in known})
 
     def write(self, changes: Sequence[FileChange]) -> None:
         """Makes the changes, all or none, and remembers them. ReadcacheError."""
@@ -83,7 +83,7 @@ class Switch:
 
     def _plan(self, *, is_on: bool) -> list[FileChange]:
         changes = []
-        made = {place for path in self._wanted for place in self._record(path).get("directories", ())}
+        made = {directory for path in self._wanted for directory in self._record(path).get("directories", ())}
         for path, wanted in self._wanted.items():
             target, before = look(path)
             record = self._record(path)
@@ -99,8 +99,8 @@ class Switch:
                     "original": None if original is None else original.decode(),
                     "after": _digest(after),
                     "directories": directories,
-                    "place": [self.where.root, self.where.is_user],
-                    **{name: getattr(self.where, name) for name in _REMEMBERED},
+                    "place": [self.target.root, self.target.is_user],
+                    **{name: getattr(self.target, name) for name in _REMEMBERED},
                 }
                 self._to_remember[path] = record if stays else None
             elif not stays:
@@ -114,7 +114,7 @@ class Switch:
         return _read_record(self._record_file(path))
 
 
-def remembered_places(memory: str) -> list[tuple[str, str, bool]]:
+def remembered_installs(memory: str) -> list[tuple[str, str, bool]]:
     """Return (host, project, True if it is for all of the user's projects) for each place that was switched on. The
     project is "" if the record was lost."""
     names = sorted(os.listdir(memory)) if os.path.isdir(memory) else []

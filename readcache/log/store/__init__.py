@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from readcache.log.store.open import open_store
-from readcache.log.store.protocol import HELD_SECONDS, NOTHING_LEFT, Store, StoreGone
+from readcache.log.store.protocol import IN_USE_SECONDS, NOTHING_LEFT, Store, StoreGone
 
-__all__ = ["HELD_SECONDS", "NOTHING_LEFT", "Store", "StoreGone", "open_store"]
+__all__ = ["IN_USE_SECONDS", "NOTHING_LEFT", "Store", "StoreGone", "open_store"]

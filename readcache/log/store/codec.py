@@ -17,9 +17,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from readcache.model.claims import WHOLE_TREE
-from readcache.model.errors import StoreError
-from readcache.model.events import (
+from readcache.core.model.claims import WHOLE_TREE
+from readcache.core.model.errors import StoreError
+from readcache.core.model.events import (
+    Amended,
     Closed,
     Compacted,
     Delivered,
@@ -29,12 +30,11 @@ from readcache.model.events import (
     Missed,
     Record,
     Rewound,
-    Settled,
     Wrote,
 )
-from readcache.model.records import UNREADABLE
-from readcache.model.reply import Reason
-from readcache.model.text import digest
+from readcache.core.model.records import UNREADABLE
+from readcache.core.model.reply import Reason
+from readcache.core.model.text import digest
 
 # What a call can be looked up by: a path it shows or points into, the digest of its text, a file it showed to have
 # changed, the call that holds a whole output it left out, and whether the conversation was rewound to it.
@@ -44,7 +44,7 @@ PATH, TEXT, CHANGED, SOURCE, REWOUND = "path", "text", "changed", "source", "rew
 KINDS: Mapping[str, type[Event]] = {
     "delivered": Delivered,
     "wrote": Wrote,
-    "settled": Settled,
+    "settled": Amended,
     "compacted": Compacted,
     "forgot": Forgot,
     "rewound": Rewound,
@@ -121,15 +121,15 @@ def names(event: Event) -> Iterator[tuple[str, str]]:
     """
     if isinstance(event, Rewound):
         yield REWOUND, ""
-    if not isinstance(event, Delivered | Settled):
+    if not isinstance(event, Delivered | Amended):
         return
     if event.text:
         yield TEXT, digest(event.text)
-    keys = {key for piece in event.pieces for key in piece.keys}
-    keys.update(pointer.path for pointer in event.pointers if pointer.path is not None)
+    keys = {key for mapped in event.source_map for key in mapped.keys}
+    keys.update(marker.path for marker in event.markers if marker.path is not None)
     for path in keys:
         yield PATH, path
-    for source in {source for pointer in event.pointers if pointer.path is None for source in pointer.sources}:
+    for source in {source for marker in event.markers if marker.path is None for source in marker.sources}:
         yield SOURCE, source
     for path in set(event.changed) if isinstance(event, Delivered) else ():
         yield CHANGED, path

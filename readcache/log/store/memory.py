@@ -6,10 +6,10 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-from readcache.disk.forks import STORES, ForkLock
+from readcache.core.model.errors import StoreError
+from readcache.core.model.events import Event, Record
+from readcache.log.forks import STORES, ForkLock
 from readcache.log.store.protocol import Store, is_given_to
-from readcache.model.errors import StoreError
-from readcache.model.events import Event, Record
 
 
 class MemoryStore(Store):
@@ -50,7 +50,7 @@ class MemoryStore(Store):
             records = self._sessions.get(session_id, [])
             if not records or records[-1].seq <= after:  # as before nearly every call
                 return []
-            return [record for record in records[_place_after(records, after) :] if is_given_to(record, agent_id)]
+            return [record for record in records[_index_after(records, after) :] if is_given_to(record, agent_id)]
 
     def records_about(self, session_id: str, agent_id: str, *_: Iterable[str]) -> list[Record]:
         """See `Store.records_about`."""
@@ -83,8 +83,8 @@ class MemoryStore(Store):
     def _truncate(self, seq: int) -> None:
         """Forgets everything after `seq`."""
         for records in self._sessions.values():
-            del records[_place_after(records, seq) :]
+            del records[_index_after(records, seq) :]
 
 
-def _place_after(records: list[Record], seq: int) -> int:
+def _index_after(records: list[Record], seq: int) -> int:
     return bisect_right(records, seq, key=lambda record: record.seq)

@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable
 from importlib import import_module
 
+from readcache.core.model.errors import UsageError
 from readcache.log.store.protocol import Store
-from readcache.model.errors import UsageError
 
 _SQLITE = "sqlite:///"
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
@@ -61,7 +61,7 @@ def _opener(url: str) -> Callable[[str], Store]:
                 f"a store at {scheme}:// needs the package {error.name}: pip install 'readcache[redis]'"
             ) from None
         return found
-    from readcache.model.plugins import load_plugin, plugin_names
+    from readcache.core.model.plugins import load_plugin, plugin_names
 
     if (opener := load_plugin("stores", scheme)) is None:
         more = "".join(f", {name}://…" for name in plugin_names("stores"))

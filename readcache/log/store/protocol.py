@@ -9,11 +9,11 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from readcache.model.errors import StoreError
-from readcache.model.events import Compacted, Delivered, Event, Record, Settled, Wrote
+from readcache.core.model.errors import StoreError
+from readcache.core.model.events import Amended, Compacted, Delivered, Event, Record, Wrote
 
 NOTHING_LEFT = Compacted(frozenset())  # of what stood before in a log
-HELD_SECONDS = 30 * 86_400.0  # a process that was silent for so long holds no session any more
+IN_USE_SECONDS = 30 * 86_400.0  # a process that was silent for so long holds no session any more
 
 
 class StoreGone(StoreError):
@@ -25,11 +25,11 @@ def is_given_to(record: Record, agent_id: str | None) -> bool:
     return agent_id in (None, record.agent_id) or isinstance(record.event, Wrote)
 
 
-def replaced(event: Event, settled: Settled) -> Delivered | Settled | None:
-    """The event, if `settled` says what was finally shown for its text."""
-    if not isinstance(event, Delivered | Settled) or event.call_id != settled.call_id:
+def replaced(event: Event, amended: Amended) -> Delivered | Amended | None:
+    """The event, if `amended` says what was finally shown for its text."""
+    if not isinstance(event, Delivered | Amended) or event.call_id != amended.call_id:
         return None
-    return event if event.origin is settled.origin and event.text else None
+    return event if event.origin is amended.origin and event.text else None
 
 
 class Store(Protocol):
@@ -47,7 +47,7 @@ class Store(Protocol):
         """Appends events in order, `at` seconds since the epoch; returns the last one's seq, 0 for none. Within
         a session seqs grow.
 
-        After a `Settled` that `erases`, a store that others can read no longer gives the texts that it replaces."""
+        After a `Amended` that `erases`, a store that others can read no longer gives the texts that it replaces."""
 
     def records(self, session_id: str, agent_id: str | None = None, *, after: int = 0) -> Iterable[Record]:
         """The session's records with seq > after, in order: those of one context and every other context's `Wrote`
@@ -72,14 +72,14 @@ class Store(Protocol):
     def take_out(self, session_id: str, at: float) -> None:
         """Takes a session's events and texts out, `at` seconds since the epoch. What each of its readers then has is
         one event, `NOTHING_LEFT`: a process that still holds what was before must not count on it. A session that had
-        nothing but that for `HELD_SECONDS` leaves no trace."""
+        nothing but that for `IN_USE_SECONDS` leaves no trace."""
         with self.transaction():
             contexts = list(self.sessions(session_id))
-            is_held = any(events > 1 or last > at - HELD_SECONDS for _, _, events, last in contexts) or any(
+            is_in_use = any(events > 1 or last > at - IN_USE_SECONDS for _, _, events, last in contexts) or any(
                 record.event != NOTHING_LEFT for record in self.records(session_id)
             )
             self.drop(session_id)
-            for _, agent_id, *_ in contexts if is_held else ():
+            for _, agent_id, *_ in contexts if is_in_use else ():
                 self.append(session_id, agent_id, [NOTHING_LEFT], at)
 
     def drop(self, session_id: str) -> None:

@@ -16,7 +16,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
-from readcache.disk.forks import STORES, ForkLock
+from readcache.core.model.errors import StoreError
+from readcache.core.model.events import Amended, Event, Record
+from readcache.core.model.withheld import without_text
+from readcache.log.forks import STORES, ForkLock
 from readcache.log.store.codec import wanted
 from readcache.log.store.protocol import Store, StoreGone, is_given_to, replaced
 from readcache.log.store.redis_rows import (
@@ -34,9 +37,6 @@ from readcache.log.store.redis_rows import (
 )
 from readcache.log.store.redis_scripts import COMMIT, FIND, READ, READERS, RELEASE, SCHEMA
 from readcache.log.store.redis_server import server_at
-from readcache.model.errors import StoreError
-from readcache.model.events import Event, Record, Settled
-from readcache.model.withheld import withhold
 
 LEASE = 2.0  # seconds after which a writer that was killed no longer keeps others waiting; a transaction takes 2 ms
 WAIT_SECONDS = 5.0  # that other writers are waited for, as in SQLite
@@ -72,7 +72,7 @@ class RedisStore(Store):
 
     def __init__(self, url: str) -> None:
         self._server = server_at(url)
-        self.path = self._server.place
+        self.path = self._server.address
         self._list = f"{self._server.prefix}:sessions"
         scripts = (READ, FIND, COMMIT, READERS, RELEASE)
         self._read, self._find, self._commit, self._list_readers, self._release = map(self._server.script, scripts)
@@ -106,7 +106,7 @@ class RedisStore(Store):
                     step = step_append(agent_id, at, event)
                 except (AttributeError, TypeError, ValueError, OverflowError, RecursionError) as error:
                     raise StoreError(f"a {type(event).__name__} cannot be stored: {error}") from error
-                if isinstance(event, Settled) and event.erases:
+                if isinstance(event, Amended) and event.erases:
                     self._erase(pending, session_id, agent_id, event)
                 seq = seq_of(end + 1 + len(pending.appended), pending.tag)
                 pending.appended.append((Record(seq, agent_id, at, event), step))
@@ -267,16 +267,16 @@ class RedisStore(Store):
             raise StoreError(f"{where} was changed by another process, so nothing was written; try again")
         raise StoreError(f"the server at {self.path} does not say what it is (INFO replication): use Redis or Valkey")
 
-    def _erase(self, pending: _Uncommitted, session_id: str, agent_id: str, settled: Settled) -> None:
-        """Erase from earlier events the texts that `settled` replaces, and the names that find them."""
+    def _erase(self, pending: _Uncommitted, session_id: str, agent_id: str, amended: Amended) -> None:
+        """Erase from earlier events the texts that `amended` replaces, and the names that find them."""
         for index, (record, _) in enumerate(pending.appended):
-            if record.agent_id == agent_id and (old := replaced(record.event, settled)) is not None:
-                left = replace(record, event=withhold(old))
+            if record.agent_id == agent_id and (old := replaced(record.event, amended)) is not None:
+                left = replace(record, event=without_text(old))
                 pending.appended[index] = left, step_append(agent_id, left.at, left.event)
-        stored = [] if pending.drops else self._look_up(session_id, agent_id, (), calls=[settled.call_id])
+        stored = [] if pending.drops else self._look_up(session_id, agent_id, (), calls=[amended.call_id])
         for record in stored:
-            if (old := replaced(record.event, settled)) is not None:
-                number, left = parts_of(record.seq)[0], replace(record, event=withhold(old))
+            if (old := replaced(record.event, amended)) is not None:
+                number, left = parts_of(record.seq)[0], replace(record, event=without_text(old))
                 pending.erased[number] = left, step_rewrite(number, agent_id, old, left.event)
 
     def _with_erased(self, session_id: str, records: list[Record]) -> list[Record]:

@@ -7,12 +7,12 @@ import zlib
 from collections.abc import Iterable
 from urllib.parse import quote, unquote_to_bytes
 
+from readcache.core.model.errors import StoreError
+from readcache.core.model.events import Amended, Delivered, Event, Failed, Record
+from readcache.core.model.reply import Reason
+from readcache.core.model.text import digest
 from readcache.log.store.codec import TEXT, decode, encode, names, unreadable
 from readcache.log.store.protocol import NOTHING_LEFT
-from readcache.model.errors import StoreError
-from readcache.model.events import Delivered, Event, Failed, Record, Settled
-from readcache.model.reply import Reason
-from readcache.model.text import digest
 
 TAG_BITS = 30  # with 23 for its number a seq stays below 2 ** 53, which JSON's readers in other languages take whole
 _COMPRESSED, _PLAIN = b"z", b"="
@@ -60,7 +60,7 @@ def step_append(agent_id: str, at: float, event: Event) -> Step:
     return [*row, stays, str(len(fields)), *fields]
 
 
-def step_rewrite(number: int, agent_id: str, old: Delivered | Settled, new: Event) -> Step:
+def step_rewrite(number: int, agent_id: str, old: Delivered | Amended, new: Event) -> Step:
     """The arguments that have an event's text erased."""
     kind, body, _ = encode(new)
     return ["R", str(number), kind, _packed_body(body), field_of(agent_id, TEXT, digest(old.text))]

@@ -17,15 +17,15 @@ from redis import exceptions
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from readcache.disk.forks import CONNECTIONS, ForkLock
+from readcache.core.model.errors import StoreError, UsageError
+from readcache.log.forks import CONNECTIONS, ForkLock
 from readcache.log.store.open import without_password
-from readcache.model.errors import StoreError, UsageError
 
 DEADLINE = 2.0  # seconds for a connection, and for an answer; a call makes some three requests of a millisecond
 PREFIX = "readcache"
 EXPIRE_DAYS = 30.0  # as long as the default store keeps sessions
 REST = 10.0  # times as long as it cost in vain
-_PLACE = ("db", "prefix")  # of the query, what tells one store from another
+_IDENTIFYING = ("db", "prefix")  # of the query, what tells one store from another
 _YES = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
 
 
@@ -34,12 +34,12 @@ class RedisServer:
     sense, and where the client package is missing."""
 
     def __init__(self, url: str) -> None:
-        self.place = without_password(url)
+        self.address = without_password(url)
         scheme, _, rest = url.partition("://")
         where, _, query = rest.partition("?")
         options = dict(parse_qsl(query, keep_blank_values=True))
-        if told_apart := urlencode({name: options[name] for name in _PLACE if name in options}):
-            self.place += f"?{told_apart}"
+        if told_apart := urlencode({name: options[name] for name in _IDENTIFYING if name in options}):
+            self.address += f"?{told_apart}"
         self.prefix = options.pop("prefix", PREFIX)
         if {"{", "}"} & set(self.prefix):
             raise UsageError(
@@ -54,7 +54,7 @@ class RedisServer:
         try:  # without asking the server
             redis.Redis.from_url(self._address, protocol=2).connection_pool.make_connection()
         except (ValueError, TypeError) as error:
-            raise UsageError(f"the redis package cannot use the store {self.place}: {error}") from None
+            raise UsageError(f"the redis package cannot use the store {self.address}: {error}") from None
         self._client: Any = None
         self._connecting = ForkLock(CONNECTIONS)
         self._rests_until = 0.0
@@ -67,7 +67,7 @@ class RedisServer:
         """The server's answer to `question(client)`. Reconnects once if the connection was cut, so asking twice must do
         no harm. StoreError."""
         if time.monotonic() < self._rests_until:
-            raise StoreError(f"the store {self.place} did not answer in time: not asking it for a while")
+            raise StoreError(f"the store {self.address} did not answer in time: not asking it for a while")
         began = time.monotonic()
         try:
             try:
@@ -83,7 +83,7 @@ class RedisServer:
                 self._rests_until = time.monotonic() + REST * cost
             if isinstance(error, exceptions.ReadOnlyError):
                 self._client = None  # it is a replica now: its connections lead to the wrong one
-            raise StoreError(f"cannot use the store {self.place}: {_one_line(error)}; {_advice(error)}") from error
+            raise StoreError(f"cannot use the store {self.address}: {_one_line(error)}; {_advice(error)}") from error
 
     def _connected(self) -> Any:
         with self._connecting:

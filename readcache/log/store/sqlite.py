@@ -13,12 +13,12 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from readcache.disk.forks import STORES, follow_forks
+from readcache.core.model.errors import StoreError
+from readcache.core.model.events import Amended, Event, Record
+from readcache.log.forks import STORES, follow_forks
 from readcache.log.store import sqlite_file, sqlite_rows
 from readcache.log.store.protocol import Store, StoreGone
 from readcache.log.store.sqlite_rows import bind, to_records, unbind
-from readcache.model.errors import StoreError
-from readcache.model.events import Event, Record, Settled
 
 _SIZES = ("page_count", "freelist_count", "page_size")
 
@@ -84,7 +84,7 @@ class SqliteStore(Store):
                     seq = sqlite_rows.insert(db, session_id, agent_id, event, at)
                 except (AttributeError, TypeError, ValueError, OverflowError, RecursionError) as error:
                     raise StoreError(f"a {type(event).__name__} cannot be stored: {error}") from error
-                self._erased |= isinstance(event, Settled) and event.erases
+                self._erased |= isinstance(event, Amended) and event.erases
         return seq
 
     def records(self, session_id: str, agent_id: str | None = None, *, after: int = 0) -> list[Record]:

@@ -8,9 +8,9 @@ import sqlite3
 import stat
 import time
 
-from readcache.disk.forks import CONNECTIONS, ForkLock
+from readcache.core.model.errors import StoreError
+from readcache.log.forks import CONNECTIONS, ForkLock
 from readcache.log.store.schema import APPLICATION_ID, SCHEMA, VERSION
-from readcache.model.errors import StoreError
 
 BUSY_SECONDS = 5.0
 BRIEFLY = 0.1  # seconds that are waited for other writers after a wait in vain

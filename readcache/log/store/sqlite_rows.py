@@ -11,12 +11,12 @@ import sqlite3
 from collections.abc import Iterable
 from typing import Any
 
+from readcache.core.model.errors import StoreError
+from readcache.core.model.events import Amended, Compacted, Delivered, Event, Forgot, Record, Rewound
+from readcache.core.model.text import digest
+from readcache.core.model.withheld import without_text
 from readcache.log.store.codec import CHANGED, REWOUND, SOURCE, TEXT, decode, encode, names, unreadable, wanted
 from readcache.log.store.protocol import replaced
-from readcache.model.errors import StoreError
-from readcache.model.events import Compacted, Delivered, Event, Forgot, Record, Rewound, Settled
-from readcache.model.text import digest
-from readcache.model.withheld import withhold
 
 Bound = str | bytes
 Row = tuple[Any, ...]
@@ -80,7 +80,7 @@ def to_records(rows: Iterable[Row]) -> list[Record]:
 def insert(db: sqlite3.Connection, session_id: str, agent_id: str, event: Event, at: float) -> int:
     """Writes one event and what is projected from it; returns its seq."""
     session, agent = bind(session_id), bind(agent_id)
-    if isinstance(event, Settled) and event.erases:
+    if isinstance(event, Amended) and event.erases:
         _erase(db, session, agent, event)
     kind, body, blob = _contents(db, event)
     row = (session, agent, at, kind, bind(_call_of(event)), body, blob)
@@ -97,12 +97,12 @@ def _contents(db: sqlite3.Connection, event: Event) -> tuple[str, Bound, str | N
     return kind, bind(json.dumps(body, ensure_ascii=False, separators=(",", ":"))), name
 
 
-def _erase(db: sqlite3.Connection, session: Bound, agent: Bound, event: Settled) -> None:
+def _erase(db: sqlite3.Connection, session: Bound, agent: Bound, event: Amended) -> None:
     """Erase from earlier events the texts that `event` replaces, and rows that nothing else needs."""
     for row in db.execute(_TEXTS_OF_CALL, (session, bind(event.call_id), agent)).fetchall():
         old = replaced(to_records([row])[0].event, event)
         if old is not None:
-            _, body, blob = _contents(db, withhold(old))
+            _, body, blob = _contents(db, without_text(old))
             db.execute("UPDATE events SET body = ?, blob = ? WHERE seq = ?", (body, blob, row[0]))
             _delete(db, [(session, agent, TEXT, digest(old.text), row[0])])
             db.execute(_DELETE_UNUSED_TEXT, {"name": row[6]})

@@ -10,12 +10,23 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from readcache.model.events import Compacted, Delivered, Event, Failed, Forgot, Missed, Record, Rewound, Settled, Wrote
-from readcache.model.policy import Policy, Prices
-from readcache.model.records import event_for
-from readcache.model.reply import Outcome
-from readcache.model.view import View
-from readcache.model.withheld import counted
+from readcache.core.model.events import (
+    Amended,
+    Compacted,
+    Delivered,
+    Event,
+    Failed,
+    Forgot,
+    Missed,
+    Record,
+    Rewound,
+    Wrote,
+)
+from readcache.core.model.policy import Policy, Prices
+from readcache.core.model.records import event_for
+from readcache.core.model.reply import Outcome
+from readcache.core.model.view import View
+from readcache.core.model.withheld import counted
 from readcache.report.log_check import LogCheck
 
 PRICES = Policy().prices  # the ratios that a session weighs its omissions by
@@ -32,7 +43,7 @@ class AnsweredCall:
     tool: str
     reason: str
     number: int = 0  # from 1
-    is_cut: bool = False
+    is_shortened: bool = False
     counts: Counter[str] = field(default_factory=Counter)  # what it changed in the counters of `Session.stats`
     later: int = 0  # calls after it that carried it, too
     turns: float = 0.0  # what the turns cost in which the reader asked for its lines again, in tokens
@@ -47,7 +58,7 @@ class AnsweredCall:
     @property
     def chars(self) -> int:
         """The same in characters. None if the harness showed all of it, or would have cut it."""
-        return self.counts["output_chars"] - self.counts["shown_chars"] if self.is_cut and self.tokens else 0
+        return self.counts["output_chars"] - self.counts["shown_chars"] if self.is_shortened and self.tokens else 0
 
 
 class ReaderFold:
@@ -80,13 +91,13 @@ class ReaderFold:
         view = self._view
         if self._check is not None:
             self._check.take(event)
-        before, bounced, carried = view.calls.counts.copy(), len(view.calls.bounced), view.carried
+        before, immediate_rereads, carried = view.calls.counts.copy(), len(view.calls.immediate_rereads), view.carried
         view.apply(event)
         if isinstance(event, Delivered) and event.account is not None:
             self._answer(event, event.account.host, event.account.tool, at)
-        if isinstance(event, (Delivered, Settled)):
+        if isinstance(event, (Delivered, Amended)):
             self._note_account(event.call_id)
-        self._book(event, at, before, [*view.calls.bounced.items()][bounced:], carried)
+        self._book(event, at, before, [*view.calls.immediate_rereads.items()][immediate_rereads:], carried)
         if isinstance(event, _TAKES_AWAY):
             self._end([call_id for call_id in self._carried if not view.is_visible(call_id)])
 
@@ -95,7 +106,7 @@ class ReaderFold:
         found = (counted(delivery.event) for delivery in self._view.of_call(call_id))
         if (account := next((one for one in found if one is not None), None)) is not None:
             call = self._by_id[call_id]
-            call.reason, call.is_cut = account.reason.value, account.outcome is not Outcome.FULL
+            call.reason, call.is_shortened = account.reason.value, account.outcome is not Outcome.FULL
 
     def _answer(self, event: Delivered, host: str, tool: str, at: float) -> None:
         """One more call; one that is answered anew is the same call, with the last answer."""
@@ -111,7 +122,7 @@ class ReaderFold:
         self._by_number[event.when.call] = self._by_id[event.call_id] = self._carried[event.call_id] = call
 
     def _book(
-        self, event: Event, at: float, before: Counter[str], bounced: Iterable[tuple[int, int]], carried: int
+        self, event: Event, at: float, before: Counter[str], immediate_rereads: Iterable[tuple[int, int]], carried: int
     ) -> None:
         """What the event changed in the counters. What an answer bounced off, (call, tokens) each, is taken off where
         it had been saved. `carried`: characters that the reader's model had in view when it asked."""
@@ -127,7 +138,7 @@ class ReaderFold:
         if call is None:
             return
         call.counts.update({name: count for name, count in changed.items() if count})
-        for number, tokens in bounced:
+        for number, tokens in immediate_rereads:
             moved = Counter(bounces=1, tokens_bounced=tokens, tokens_saved=-tokens)
             call.counts.subtract(moved)
             omission = self._by_number[number]

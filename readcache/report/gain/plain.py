@@ -39,10 +39,10 @@ def _sums(totals: Totals, price: float | None) -> dict[str, float]:
     """Characters and tokens by name; what is priced is in those of uncached input."""
     sums: dict[str, float] = {name: totals.counts[name] for name in SUMS}
     sums |= {
-        "results_cut": totals.cuts,
+        "results_cut": totals.shortened,
         "rereads_in_view": totals.rereads_in_view,
         "rereads_in_view_answered": totals.rereads_in_view_answered,
-        "results_cut_chars": totals.cut_chars,
+        "results_cut_chars": totals.shortened_chars,
         "chars_saved": totals.chars_saved,
         "chars_bounced": totals.chars_bounced,
         "priced_tokens": round(totals.priced_tokens, 2),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 
-from readcache.model.calls import MISSED
+from readcache.core.model.calls import MISSED
 from readcache.report.gain.totals import Gain, Totals, coverage_of
 from readcache.report.log_check import MOST_NAMED
 
@@ -103,17 +103,17 @@ def _rows(gain: Gain, price: float | None) -> Iterator[tuple[str, Callable[[Tota
     yield "    answered by a marker", lambda t: f"{t.rereads_in_view_answered:,}"
     yield (
         "  provoked by a marker: bounces",
-        lambda t: f"{t.counts['bounces']:,} ({_share(t.counts['bounces'], t.cuts)})",
+        lambda t: f"{t.counts['bounces']:,} ({_share(t.counts['bounces'], t.shortened)})",
     )
     yield "prompt caches that a marker broke", lambda t: f"{t.counts['cache_writes']:,}"
     yield "output of tools, characters", lambda t: f"{t.counts['output_chars']:,}"
-    yield "results with something left out", lambda t: f"{t.cuts:,}"
+    yield "results with something left out", lambda t: f"{t.shortened:,}"
     if gain.total.counts["unconfirmed"]:
         yield "  unconfirmed: counted as shown in full", lambda t: f"{t.counts['unconfirmed']:,}"
     yield "saved, tokens net of markers", lambda t: f"{t.saved:,}"
     yield "  bounced: asked for again at once", lambda t: _less(t.counts["tokens_bounced"])
     yield "  left", lambda t: f"{t.counts['tokens_saved']:,}"
-    yield "  of the results that were cut", lambda t: _share(t.chars_net, t.cut_chars)
+    yield "  of the results that were cut", lambda t: _share(t.chars_net, t.shortened_chars)
     yield "  of all output that readcache saw", lambda t: _share(t.chars_net, t.counts["output_chars"])
     yield "priced while carried, input tokens", lambda t: f"{t.priced_tokens:,.0f}"
     yield "  what bounced", lambda t: _less(t.priced_bounced)
@@ -163,8 +163,8 @@ def _less(tokens: float) -> str:
     return f"{-tokens:,.0f}" if round(tokens) else "0"
 
 
-def _share(part: float, whole: float) -> str:
-    return f"{100 * part / whole:.1f} %" if whole else NOTHING
+def _share(part: float, total_of: float) -> str:
+    return f"{100 * part / total_of:.1f} %" if total_of else NOTHING
 
 
 def _size(tokens: int) -> str:

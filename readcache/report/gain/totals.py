@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 
-from readcache.model.calls import MISSED
-from readcache.model.events import Record
-from readcache.model.policy import Prices
-from readcache.model.records import unreadable_events
-from readcache.model.reply import Reason
+from readcache.core.model.calls import MISSED
+from readcache.core.model.events import Record
+from readcache.core.model.policy import Prices
+from readcache.core.model.records import unreadable_events
+from readcache.core.model.reply import Reason
 from readcache.report.gain import DIMENSIONS
 from readcache.report.gain.answered import PRICES, AnsweredCall, ReaderFold
 from readcache.report.log_check import LogCheck
@@ -28,9 +28,9 @@ class Totals:
     that no cache holds: written to the provider's cache once, read by each later call that carried it."""
 
     counts: Counter[str] = field(default_factory=Counter)  # of `Session.stats`: what bounced is taken off there
-    cuts: int = 0  # results with something left out
-    cuts_in_view: int = 0  # of these, those whose lines had not left the conversation before
-    cut_chars: int = 0  # of these results, as they were printed
+    shortened: int = 0  # results with something left out
+    shortened_in_view: int = 0  # of these, those whose lines had not left the conversation before
+    shortened_chars: int = 0  # of these results, as they were printed
     chars_saved: int = 0  # what bounced not yet taken off
     chars_bounced: int = 0
     priced_tokens: float = 0.0
@@ -44,9 +44,9 @@ class Totals:
         counts, price = call.counts, call.price
         bounced = call.chars if counts["tokens_bounced"] else 0
         self.counts.update(counts)
-        self.cuts += call.is_cut
-        self.cuts_in_view += call.is_cut and not counts["reread_answered"]
-        self.cut_chars += counts["output_chars"] if call.is_cut else 0
+        self.shortened += call.is_shortened
+        self.shortened_in_view += call.is_shortened and not counts["reread_answered"]
+        self.shortened_chars += counts["output_chars"] if call.is_shortened else 0
         self.chars_saved += call.chars
         self.chars_bounced += bounced
         self.priced_tokens += call.tokens * price
@@ -63,7 +63,7 @@ class Totals:
     @property
     def rereads_in_view_answered(self) -> int:
         """Calls that asked for lines that still stood there, and were given a marker."""
-        return self.cuts_in_view
+        return self.shortened_in_view
 
     @property
     def rereads_in_view(self) -> int:
@@ -106,7 +106,7 @@ class Asked:
         """True if some days were asked for, and not all."""
         return self.since is not None or self.until is not None
 
-    def holds(self, at: float) -> bool:
+    def contains(self, at: float) -> bool:
         """True if a call of then is asked for."""
         return (self.since is None or at >= self.since) and (self.until is None or at < self.until)
 
@@ -140,7 +140,7 @@ class Gain:
         check = self.proof if self._proves else None
         fold = ReaderFold(session, agent, check, self.asked.prices, self.asked.seconds)
         for call in fold.take(records):
-            if self.asked.holds(call.at):
+            if self.asked.contains(call.at):
                 self._add(call)
 
     def _add(self, call: AnsweredCall) -> None:

@@ -7,25 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from readcache.model.events import (
+from readcache.core.model.events import (
     Account,
+    Amended,
     Compacted,
     Delivered,
     Failed,
     Forgot,
+    MappedSpan,
     Missed,
     Origin,
-    Piece,
     Rewound,
-    Settled,
     Wrote,
 )
-from readcache.model.reply import Outcome, Reason
-from readcache.model.spans import Spans, merge_spans
-from readcache.model.text import split_lines
+from readcache.core.model.reply import Outcome, Reason
+from readcache.core.model.spans import Spans, merge_spans
+from readcache.core.model.text import split_lines
 from readcache.report.page.glance import link
 from readcache.report.page.html import attributes, brief, escaped, marked_up, number, plural, tokens
-from readcache.report.page.lanes import Band, Gap, Lane, PageText, Step
+from readcache.report.page.lanes import Band, Gap, PageText, Step, Timeline
 
 _TITLES = {
     Origin.RESULT: "What the agent was shown",
@@ -43,8 +43,8 @@ def text_block(text: PageText) -> Iterator[str]:
     event = text.event
     title = _TITLES[event.origin] if isinstance(event, Delivered) else "What stands there now"
     yield f'<section class="text" id="{text.name}"><h4>{title}</h4>'
-    if pieces := _lines_of_files(event.pieces):
-        yield f'<p class="pieces">{pieces}</p>'
+    if source_map := _lines_of_files(event.source_map):
+        yield f'<p class="pieces">{source_map}</p>'
     if text.erased:
         yield '<p class="note">It never reached the agent: the harness replaced it first.</p>'
     elif isinstance(event, Delivered) and event.account is not None and event.account.shown_chars and not event.text:
@@ -59,11 +59,11 @@ def text_block(text: PageText) -> Iterator[str]:
     yield "</section>"
 
 
-def _lines_of_files(pieces: Sequence[Piece]) -> str:
+def _lines_of_files(source_map: Sequence[MappedSpan]) -> str:
     by_key: dict[str, list[tuple[int, int]]] = {}
-    for piece in pieces:
-        if piece.first:
-            by_key.setdefault(piece.keys[0], []).append((piece.first, piece.first + piece.count - 1))
+    for mapped in source_map:
+        if mapped.first:
+            by_key.setdefault(mapped.keys[0], []).append((mapped.first, mapped.first + mapped.count - 1))
     return " ".join(
         f'<span title="{escaped(key)}">{escaped(key.rpartition("/")[2])} {_spell(merge_spans(spans))}</span>'
         for key, spans in by_key.items()
@@ -77,8 +77,8 @@ def _spell(spans: Spans) -> str:
 def _segments(text: PageText) -> Iterator[str]:
     """The stretches between markers, each a block of its own, and the markers."""
     lines, at = split_lines(text.event.text), 0
-    for gap in sorted(text.gaps, key=lambda gap: gap.pointer.line):
-        line = gap.pointer.line
+    for gap in sorted(text.gaps, key=lambda gap: gap.marker.line):
+        line = gap.marker.line
         if at < line:
             yield from _lines(text, lines[at:line], at)
         if at <= line < len(lines):
@@ -100,15 +100,15 @@ def _lines(text: PageText, lines: Sequence[str], at: int, same: str = "") -> Ite
 
 
 def _gap(gap: Gap, wording: str) -> Iterator[str]:
-    pointer, bands = gap.pointer, gap.bands
+    marker, bands = gap.marker, gap.bands
     yield f'<div class="gap"><p class="marker">{marked_up(wording)}</p>'
     if not gap.sources:
         yield "<p>What it stood for has left the conversation.</p></div>"
         return
     yield f"<p>{_sources(gap)}</p>"
-    if pointer.lines:
+    if marker.lines:
         yield f"<details><summary>{_what(gap)}</summary>"
-        yield f'<pre tabindex="0"><code>{marked_up(pointer.lines)}</code></pre></details>'
+        yield f'<pre tabindex="0"><code>{marked_up(marker.lines)}</code></pre></details>'
     elif bands:
         places = " ".join(f"{band.text.name}:{band.at}:{band.count}" for band in bands)
         yield f'<details class="fill" data-from="{places}"><summary>{_what(gap)}</summary>'
@@ -117,7 +117,7 @@ def _gap(gap: Gap, wording: str) -> Iterator[str]:
 
 
 def _what(gap: Gap) -> str:
-    return f"the {plural(gap.pointer.end - gap.pointer.start + 1, 'line')} left out"
+    return f"the {plural(gap.marker.end - gap.marker.start + 1, 'line')} left out"
 
 
 def _sources(gap: Gap) -> str:
@@ -134,12 +134,12 @@ def _sources(gap: Gap) -> str:
     return "Source: " + ", ".join(dict.fromkeys(links))
 
 
-def time_line(lane: Lane, began: float) -> Iterator[str]:
+def time_line(timeline: Timeline, began: float) -> Iterator[str]:
     """All of a reader's lines. `began`: seconds since the epoch; 0 where no times are known."""
     yield '<ol class="calls" role="list">\n'
-    for step in lane.steps:
+    for step in timeline.steps:
         kinds, word = _kinds(step), _word(step)
-        yield f"<li{attributes(id=step.name, class_=' '.join(kinds), data_held=brief(tokens(step.held.in_view)))}>"
+        yield f"<li{attributes(id=step.name, class_=' '.join(kinds), data_held=brief(tokens(step.sizes.in_view)))}>"
         yield f"<details><summary>{_line(step, word, began)}</summary>"
         yield '<div class="body">'
         yield from _body(step)
@@ -188,7 +188,7 @@ def _kinds(step: Step) -> list[str]:
         kinds.append("wrote")
     if isinstance(first, Failed):
         kinds.append("failed")
-    if isinstance(first, (Compacted, Forgot, Rewound, Settled)) or _is_restored(step):
+    if isinstance(first, (Compacted, Forgot, Rewound, Amended)) or _is_restored(step):
         kinds.append("host")
     if isinstance(first, (Compacted, Rewound)):
         kinds.append("cut")
@@ -213,7 +213,7 @@ def _word(step: Step) -> str:
         if isinstance(event, Wrote):
             return "wrote" if event.keys else "may have written"
     first = step.events[0]
-    if isinstance(first, Settled):
+    if isinstance(first, Amended):
         return "settled"
     return _NO_RESULT[first.origin] if isinstance(first, Delivered) else type(first).__name__.lower()
 
@@ -224,8 +224,8 @@ def _label(step: Step) -> str:
             return event.label
     first = step.events[0]
     if isinstance(first, Wrote):
-        return first.label or ", ".join(first.keys or first.perhaps)
-    if isinstance(first, Settled):
+        return first.label or ", ".join(first.keys or first.possible_writes)
+    if isinstance(first, Amended):
         return f"what the harness finally shows of {_call(step)}"
     if isinstance(first, (Compacted, Forgot, Rewound)):
         return f"{plural(step.gone, 'call')} left the conversation"
@@ -246,8 +246,8 @@ def _body(step: Step) -> Iterator[str]:
         yield f"<p>Something of readcache failed ({escaped(first.cause)}), and the real output went through: "
         yield f"{escaped(first.detail)}</p>"
     elif isinstance(first, (Compacted, Forgot, Rewound)):
-        yield from _cut(step)
-    elif isinstance(first, Settled):
+        yield from _shortened(step)
+    elif isinstance(first, Amended):
         call = link(step.of) if step.of is not None else "a call that is not known"
         yield f"<p>The harness cut, redacted or rewrote the text of {call}. From here on this stands in its place.</p>"
     elif isinstance(first, Missed):
@@ -283,7 +283,7 @@ def _facts(step: Step, account: Account | None) -> str:
             facts.append(f"about {plural(account.tokens_saved, 'token')} saved net")
         elif account.tokens_saved:
             facts.append(f"about {plural(account.tokens_saved, 'token')} would have been saved")
-    facts.append(f"about {plural(tokens(step.held.in_view), 'token')} of tool results in view after it")
+    facts.append(f"about {plural(tokens(step.sizes.in_view), 'token')} of tool results in view after it")
     if step.pointed_from:
         facts.append(f"markers point here from {' '.join(map(link, step.pointed_from))}")
     return " · ".join(facts)
@@ -291,13 +291,13 @@ def _facts(step: Step, account: Account | None) -> str:
 
 def _writes(event: Wrote, step: Step) -> Iterator[str]:
     whose = "" if event.call_id else f" by reader {escaped(step.record.agent_id)}"
-    for keys, verb in ((event.keys, "Written"), (event.perhaps, "May have been written")):
+    for keys, verb in ((event.keys, "Written"), (event.possible_writes, "May have been written")):
         if keys:
             names = ", ".join(f"<code>{escaped(key)}</code>" for key in keys)
             yield f"<p>{verb}{whose}: {names}. Older lines of it are stale from here on.</p>"
 
 
-def _cut(step: Step) -> Iterator[str]:
+def _shortened(step: Step) -> Iterator[str]:
     event = step.events[0]
     gone = plural(step.gone, "call")
     if isinstance(event, Compacted):

@@ -6,14 +6,14 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from readcache.model.bounces import size_of
-from readcache.model.events import Compacted, Delivered, Event, Forgot, Origin, Rewound, Settled, Wrote
-from readcache.model.reply import Outcome
-from readcache.model.spans import Span, SpanMap, merge_spans, subtract
-from readcache.model.view import View
-from readcache.model.writes import concerns
+from readcache.core.model.bounces import size_of
+from readcache.core.model.events import Amended, Compacted, Delivered, Event, Forgot, Origin, Rewound, Wrote
+from readcache.core.model.reply import Outcome
+from readcache.core.model.spans import Span, SpanMap, merge_spans, subtract
+from readcache.core.model.view import View
+from readcache.core.model.writes import concerns
 
-_TAKES_AWAY = (Compacted, Forgot, Rewound, Settled)
+_TAKES_AWAY = (Compacted, Forgot, Rewound, Amended)
 
 
 def shown_of(event: Delivered) -> int:
@@ -29,7 +29,7 @@ def left_out_of(event: Delivered) -> int:
     return event.account.output_chars - shown_of(event)
 
 
-class Held(NamedTuple):
+class ViewSizes(NamedTuple):
     """Characters after one step."""
 
     in_view: int = 0
@@ -43,24 +43,26 @@ class Context:
     def __init__(self) -> None:
         self._back: dict[str, int] = {}
         self._spared: dict[str, tuple[int, int]] = {}  # call id -> (number of the call, characters)
-        self._rereads = self._bounces = 0
+        self._rereads = self._immediate_rereads = 0
 
-    def after(self, view: View, event: Event) -> Held:
+    def after(self, view: View, event: Event) -> ViewSizes:
         """What is held after this event, which the view has taken in."""
-        rereads, bounced = view.calls.counts["reread_calls"], view.calls.bounced
+        rereads, immediate_rereads = view.calls.counts["reread_calls"], view.calls.immediate_rereads
         if isinstance(event, Delivered):
             if event.origin is Origin.RESTORED or rereads > self._rereads:
                 self._back[event.call_id] = len(event.text)
             if (left := left_out_of(event)) > 0:
                 self._spared[event.call_id] = event.when.call, left
-        if isinstance(event, _TAKES_AWAY) or len(bounced) > self._bounces:
+        if isinstance(event, _TAKES_AWAY) or len(immediate_rereads) > self._immediate_rereads:
             self._back = {name: chars for name, chars in self._back.items() if view.is_visible(name)}
             self._spared = {
-                name: one for name, one in self._spared.items() if view.is_visible(name) and one[0] not in bounced
+                name: one
+                for name, one in self._spared.items()
+                if view.is_visible(name) and one[0] not in immediate_rereads
             }
-        self._rereads, self._bounces = rereads, len(bounced)
+        self._rereads, self._immediate_rereads = rereads, len(immediate_rereads)
         back = min(view.carried, sum(self._back.values()))
-        return Held(view.carried, back, sum(chars for _, chars in self._spared.values()))
+        return ViewSizes(view.carried, back, sum(chars for _, chars in self._spared.values()))
 
 
 class Cell(NamedTuple):
@@ -115,12 +117,12 @@ class Files:
                     row.writes.append(at)
         elif isinstance(event, Delivered):
             shown, left_out = defaultdict[str, list[Span]](list), defaultdict[str, list[Span]](list)
-            for piece in event.pieces:
-                for key in piece.keys if piece.first else ():
-                    shown[key].append((piece.first, piece.first + piece.count - 1))
-            for pointer in event.pointers:
-                if pointer.path is not None:
-                    left_out[pointer.path].append((pointer.start, pointer.end))
+            for mapped in event.source_map:
+                for key in mapped.keys if mapped.first else ():
+                    shown[key].append((mapped.first, mapped.first + mapped.count - 1))
+            for marker in event.markers:
+                if marker.path is not None:
+                    left_out[marker.path].append((marker.start, marker.end))
             for key in dict.fromkeys((*shown, *left_out)):
                 self._by_key.setdefault(key, FileRow(key)).ask(at, shown[key], left_out[key])
             for key in event.changed:

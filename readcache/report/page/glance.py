@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from readcache.model.events import Compacted, Rewound
+from readcache.core.model.events import Compacted, Rewound
 from readcache.report.page.context import FileRow
 from readcache.report.page.html import (
     HEIGHT,
@@ -25,7 +25,7 @@ from readcache.report.page.html import (
     ticks,
     tokens,
 )
-from readcache.report.page.lanes import Lane, Step
+from readcache.report.page.lanes import Step, Timeline
 
 MOST = 34  # characters; a name that needs more to differ from all others has more
 LEAST_HEAD = 6  # characters before the cut
@@ -71,48 +71,48 @@ def cut(name: str, most: int) -> str:
     return f"{name[:head]}…{name[head + 1 - most :]}"
 
 
-def glance(lane: Lane) -> Iterator[str]:
+def overview(timeline: Timeline) -> Iterator[str]:
     """Both drawings, with what zooms them."""
     yield '<div class="glance"><div class="tools" role="group" aria-label="Zoom" hidden>'
     for kind, label, sign in _ZOOM:
         yield f'<button type="button" data-zoom="{kind}" aria-label="{label}" title="{label}">{sign}</button>'
     yield '<button type="button" data-zoom="all">all</button>'
     yield '<p class="readout">Drag to zoom in. Click to go to a call.</p></div>'
-    yield from _context(lane.steps)
-    rows, names = lane.files, short_names([row.key for row in lane.files])
+    yield from _context(timeline.steps)
+    rows, names = timeline.files, short_names([row.key for row in timeline.files])
     if rows:
         yield from _legend(rows)
-        yield from _rows(lane, rows[:OPEN_FILES], names)
+        yield from _rows(timeline, rows[:OPEN_FILES], names)
     if rows[OPEN_FILES:]:
         more = plural(len(rows) - OPEN_FILES, "more file")
         yield f'<details class="more"><summary>{more}</summary>'
-        yield from _rows(lane, rows[OPEN_FILES:], names)
+        yield from _rows(timeline, rows[OPEN_FILES:], names)
         yield "</details>"
     yield "</div>\n"
 
 
 def _context(steps: Sequence[Step]) -> Iterator[str]:
     """Tokens after each step. Areas lie on one another, the highest first."""
-    held = [step.held for step in steps]
-    most = max(one.in_view + one.spared for one in held)
+    sizes = [step.sizes for step in steps]
+    most = max(one.in_view + one.spared for one in sizes)
     scale = ticks(tokens(most))
-    spared = [tokens(one.in_view + one.spared) if one.spared else 0 for one in held]
-    seen, back = [tokens(one.in_view) for one in held], [tokens(one.back) for one in held]
+    spared = [tokens(one.in_view + one.spared) if one.spared else 0 for one in sizes]
+    seen, back = [tokens(one.in_view) for one in sizes], [tokens(one.back) for one in sizes]
     falls = [
-        (after.at, tokens(before.held.in_view - after.held.in_view))
+        (after.at, tokens(before.sizes.in_view - after.sizes.in_view))
         for before, after in pairwise(steps)
-        if _is_cut(after)
+        if _is_removal(after)
     ]
     figures = [("current", f"in view: at most {brief(max(seen))} tokens, {brief(seen[-1])} in the end")]
     if any(back):
         figures.append(("again", f"of these, restored or read again after they had left: at most {brief(max(back))}"))
     if any(spared):
-        most_spared = tokens(max(one.spared for one in held))
+        most_spared = tokens(max(one.spared for one in sizes))
         figures.append(("left", f"left out, so not carried: at most {brief(most_spared)}"))
     if falls:
         taken = brief(sum(fall for _, fall in falls))
         figures.append(("cut", f"{plural(len(falls), 'compaction')} took away {taken} tokens"))
-    drops = (before.held.in_view - after.held.in_view for before, after in pairwise(steps) if not _is_cut(after))
+    drops = (before.sizes.in_view - after.sizes.in_view for before, after in pairwise(steps) if not _is_removal(after))
     if cleared := tokens(sum(drop for drop in drops if drop > 0)):
         figures.append(("none", f"cleared, cut or shortened by the harness: {brief(cleared)}"))
     yield f'<p class="legend">{"".join(_key(*one) for one in figures)}</p>'
@@ -123,18 +123,18 @@ def _context(steps: Sequence[Step]) -> Iterator[str]:
     )
     said = "; ".join(text for _, text in figures)
     label = f"Tokens of tool results in view after each of {number(len(steps))} steps: {said}"
-    drawn = areas + _cuts(steps, HEIGHT)
+    drawn = areas + _removal_marks(steps, HEIGHT)
     x_labels = [(n - 0.5, number(n)) for n in (1, *ticks(len(steps), 8)[1:])]
     marks = [(at, brief(-fall)) for at, fall in falls if fall]
     yield from plot(len(steps), scale, label, drawn, marks, ("tokens in view", "step"), x_labels)
 
 
-def _is_cut(step: Step) -> bool:
+def _is_removal(step: Step) -> bool:
     return isinstance(step.events[0], (Compacted, Rewound))
 
 
-def _cuts(steps: Sequence[Step], height: int) -> str:
-    return drawn_path("cut", "".join(f"M{step.at} 0V{height}" for step in steps if _is_cut(step)))
+def _removal_marks(steps: Sequence[Step], height: int) -> str:
+    return drawn_path("cut", "".join(f"M{step.at} 0V{height}" for step in steps if _is_removal(step)))
 
 
 def _key(kind: str, text: str) -> str:
@@ -150,9 +150,9 @@ def _legend(rows: Sequence[FileRow]) -> Iterator[str]:
     yield f"{_key('left', 'mostly left out')}{_key('wrote', 'the file was written')}<span>{below}</span></p>"
 
 
-def _rows(lane: Lane, rows: Sequence[FileRow], names: dict[str, str]) -> Iterator[str]:
-    steps = lane.steps
-    cuts = _cuts(steps, ROW)
+def _rows(timeline: Timeline, rows: Sequence[FileRow], names: dict[str, str]) -> Iterator[str]:
+    steps = timeline.steps
+    marks = _removal_marks(steps, ROW)
     for row in rows:
         asked = f"{plural(len(row.cells), 'call')}, {brief(row.again)} lines again"
         directory, slash, name = names[row.key].rpartition("/")
@@ -160,7 +160,7 @@ def _rows(lane: Lane, rows: Sequence[FileRow], names: dict[str, str]) -> Iterato
         yield f'<details class="file" data-at="{at}"><summary class="strip">'
         yield f"<span{attributes(class_='name', title=row.key)}>"
         yield f"<small>{escaped(directory + slash)}</small>{escaped(name)}</span>"
-        yield svg(len(steps), ROW, f"{row.key}: {asked}, {plural(row.left_out, 'line')} left out", cuts + _cells(row))
+        yield svg(len(steps), ROW, f"{row.key}: {asked}, {plural(row.left_out, 'line')} left out", marks + _cells(row))
         yield f'<span class="sum">{asked}</span></summary><div class="body"><p><code>{escaped(row.key)}</code></p>'
         yield f"<p>Asked for in {_links(steps, [cell.at for cell in row.cells])}.</p>"
         if row.writes:
@@ -178,9 +178,9 @@ def _cells(row: FileRow) -> str:
     return "".join(drawn_path(kind, drawn) for kind, drawn in by_kind.items()) + drawn_path("wrote", writes)
 
 
-def _links(steps: Sequence[Step], places: Sequence[int]) -> str:
-    links = " ".join(link(steps[at]) for at in dict.fromkeys(places[:MOST_LINKS]))
-    more = len(places) - MOST_LINKS
+def _links(steps: Sequence[Step], indexes: Sequence[int]) -> str:
+    links = " ".join(link(steps[at]) for at in dict.fromkeys(indexes[:MOST_LINKS]))
+    more = len(indexes) - MOST_LINKS
     return links + (f" and {plural(more, 'more step')}" if more > 0 else "")
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from typing import NamedTuple
 
-from readcache.model.policy import CHARS_PER_TOKEN
+from readcache.core.model.policy import CHARS_PER_TOKEN
 
 _PLAIN = "\n\t\u200d"  # the last joins the parts of an emoji and shows nothing by itself
 # Each page begins with this: a file that does may be overwritten.
@@ -207,12 +207,12 @@ def plot(
     upright = "".join(f'<span style="bottom:{100 * n / scale[-1]:.2f}%">{text}</span>' for n, text in labels)
     yield f'<div class="strip plot"><div class="name y"><b>{units[0]}</b><div class="scale">{upright}</div></div>'
     yield f'<div class="area">{svg(width, HEIGHT, label, drawn_path("grid", grid) + inside)}'
-    yield f'<div class="scale marks">{_placed(marks, width)}</div></div></div>'
+    yield f'<div class="scale marks">{_located(marks, width)}</div></div></div>'
     yield f'<div class="strip x"><span class="name">{units[1]}</span>'
-    yield f'<div class="scale">{_placed(below, width)}</div></div>'
+    yield f'<div class="scale">{_located(below, width)}</div></div>'
 
 
-def _placed(labels: Iterable[tuple[float, str]], width: int) -> str:
+def _located(labels: Iterable[tuple[float, str]], width: int) -> str:
     """All of them; those without room are hidden until there is some."""
     parts, last = [], -1.0
     for at, text in labels:

@@ -7,23 +7,23 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import count
 
-from readcache.model.cursor import Cursor
-from readcache.model.events import (
+from readcache.core.model.cursor import Cursor
+from readcache.core.model.events import (
+    Amended,
     Compacted,
     Delivered,
     Event,
     Forgot,
+    MarkerRecord,
     Origin,
-    Pointer,
     Record,
     Rewound,
-    Settled,
-    Stand,
+    SourceSpan,
     Wrote,
 )
-from readcache.model.records import event_for
-from readcache.model.text import digest, digest_lines, split_lines
-from readcache.report.page.context import Context, FileRow, Files, Held, left_out_of, shown_of
+from readcache.core.model.records import event_for
+from readcache.core.model.text import digest, digest_lines, split_lines
+from readcache.report.page.context import Context, FileRow, Files, ViewSizes, left_out_of, shown_of
 
 # Characters. A shorter text is repeated where it stands again: naming the other place would take as many.
 SHORTEST_SHARED = 400
@@ -45,7 +45,7 @@ class PageText:
 
     name: str  # the element's id
     step: Step
-    event: Delivered | Settled
+    event: Delivered | Amended
     same: PageText | None = None  # this very text stands there already
     bands: dict[tuple[int, int], Band] = field(default_factory=dict)
     gaps: list[Gap] = field(default_factory=list)
@@ -57,7 +57,7 @@ class Gap:
     """A marker in a text. `sources`: where its lines stood when it was written; only the step if the source's text does
     not tell."""
 
-    pointer: Pointer
+    marker: MarkerRecord
     sources: list[Band | Step]
 
     @property
@@ -80,7 +80,7 @@ class Step:
     asked_again: Step | None = None  # by this one
     pointed_from: list[Step] = field(default_factory=list)  # whose markers name it
     gone: int = 0  # calls that left the conversation
-    held: Held = field(default_factory=Held)
+    sizes: ViewSizes = field(default_factory=ViewSizes)
     of: Step | None = None  # the call that is settled
 
     @property
@@ -102,7 +102,7 @@ class Step:
 
 
 @dataclass(eq=False)
-class Lane:
+class Timeline:
     """One reader's time line."""
 
     agent_id: str
@@ -122,15 +122,15 @@ class Names:
         return f"{kind}{next(self._numbers)}"
 
 
-def lanes_of(records: Sequence[Record], agent_id: str = "") -> list[Lane]:
+def timelines_of(records: Sequence[Record], agent_id: str = "") -> list[Timeline]:
     """One for each reader, in the order in which they began, or for `agent_id` alone. The writes of the others are in
     each."""
     names, shared = Names(), dict[str, PageText]()
     readers = dict.fromkeys(record.agent_id for record in records if agent_id in ("", record.agent_id))
-    return [_LaneMaker(reader, names, shared).make(records) for reader in readers]
+    return [_TimelineMaker(reader, names, shared).make(records) for reader in readers]
 
 
-class _LaneMaker:
+class _TimelineMaker:
     """Walks through one reader's log. `shared`: texts that the page has, by their digests."""
 
     def __init__(self, agent_id: str, names: Names, shared: dict[str, PageText]) -> None:
@@ -139,28 +139,28 @@ class _LaneMaker:
         self._texts: dict[tuple[str, Origin], PageText] = {}  # the newest of each call
         self._calls: dict[str, Step] = {}  # call id -> its newest step
         self._numbered: dict[int, Step] = {}  # number of a call -> its step
-        self._bounced: set[int] = set()
+        self._immediate_rereads: set[int] = set()
         self._context, self._files = Context(), Files()
         self._markers = 0
 
-    def make(self, records: Sequence[Record]) -> Lane:
+    def make(self, records: Sequence[Record]) -> Timeline:
         """The lane, from the reader's first event to its last."""
-        places = [place for place, record in enumerate(records) if record.agent_id == self._agent_id]
-        cursor, first, last = Cursor(records, self._agent_id), places[0], places[-1]
-        for place in range(last + 1):
-            record, before = records[place], cursor.view
+        indexes = [index for index, record in enumerate(records) if record.agent_id == self._agent_id]
+        cursor, first, last = Cursor(records, self._agent_id), indexes[0], indexes[-1]
+        for index in range(last + 1):
+            record, before = records[index], cursor.view
             event = event_for(record, self._agent_id)
             seen_before = {d.event.call_id for d in before.deliveries} if _removes(event) else set()
             cursor.step()
-            if event is None or place < first:
+            if event is None or index < first:
                 continue
             step = self._step(record, event)
             step.gone += len(seen_before - {d.event.call_id for d in cursor.view.deliveries}) if seen_before else 0
             self._take(step, event)
-            self._find_bounces(step, cursor.view.calls.bounced)
+            self._find_immediate_rereads(step, cursor.view.calls.immediate_rereads)
             self._files.take(event, step.at)
-            step.held = self._context.after(cursor.view, event)
-        return Lane(self._agent_id, self._steps, self._files.rows(), self._markers)
+            step.sizes = self._context.after(cursor.view, event)
+        return Timeline(self._agent_id, self._steps, self._files.rows(), self._markers)
 
     def _step(self, record: Record, event: Event) -> Step:
         """The call's that the event belongs to; else a new one."""
@@ -175,18 +175,18 @@ class _LaneMaker:
         if isinstance(event, Delivered):
             self._calls[event.call_id] = self._numbered[event.when.call] = step
             self._add_text(step, event)
-            self._markers += sum(pointer.line >= 0 for pointer in event.pointers)
+            self._markers += sum(marker.line >= 0 for marker in event.markers)
         elif isinstance(event, Wrote) and event.call_id:
             self._calls[event.call_id] = step
-        elif isinstance(event, Settled):
+        elif isinstance(event, Amended):
             step.of = self._calls.get(event.call_id)
             if event.erases and (before := self._texts.get((event.call_id, event.origin))) is not None:
                 before.erased = True
             self._add_text(step, event)
 
-    def _add_text(self, step: Step, event: Delivered | Settled) -> None:
+    def _add_text(self, step: Step, event: Delivered | Amended) -> None:
         text = PageText(self._names.next("t"), step, event)
-        text.gaps = [self._gap(pointer) for pointer in event.pointers if pointer.line >= 0]
+        text.gaps = [self._gap(marker) for marker in event.markers if marker.line >= 0]
         sources = (source for gap in text.gaps for source in gap.sources)
         for source in {source.text.step if isinstance(source, Band) else source for source in sources}:
             if step not in source.pointed_from[-1:]:
@@ -197,32 +197,32 @@ class _LaneMaker:
         step.texts.append(text)
         self._texts[event.call_id, event.origin] = text
 
-    def _gap(self, pointer: Pointer) -> Gap:
-        sources: list[Band | Step] = [band for stand in pointer.stands if (band := self._band(stand)) is not None]
-        if len(sources) < len(pointer.stands) or not sources:
-            sources = [self._calls[name] for name in pointer.sources if name in self._calls]
-        return Gap(pointer, sources)
+    def _gap(self, marker: MarkerRecord) -> Gap:
+        sources: list[Band | Step] = [band for span in marker.source_spans if (band := self._band(span)) is not None]
+        if len(sources) < len(marker.source_spans) or not sources:
+            sources = [self._calls[name] for name in marker.sources if name in self._calls]
+        return Gap(marker, sources)
 
-    def _band(self, stand: Stand) -> Band | None:
+    def _band(self, span: SourceSpan) -> Band | None:
         """The lines where they stand now, if these are the very lines."""
-        text = self._texts.get((stand.call_id, stand.origin))
+        text = self._texts.get((span.call_id, span.origin))
         if text is None or text.erased:
             return None
-        if digest_lines(_lines_of(text)[stand.at : stand.at + stand.count]) != stand.digest:
+        if digest_lines(_lines_of(text)[span.at : span.at + span.count]) != span.digest:
             return None
-        key = stand.at, stand.count
+        key = span.at, span.count
         if key not in text.bands:
             text.bands[key] = Band(self._names.next("b"), text, *key)
         return text.bands[key]
 
-    def _find_bounces(self, step: Step, bounced: Collection[int]) -> None:
-        if len(bounced) == len(self._bounced):
+    def _find_immediate_rereads(self, step: Step, immediate_rereads: Collection[int]) -> None:
+        if len(immediate_rereads) == len(self._immediate_rereads):
             return
-        for number in sorted(set(bounced) - self._bounced):
+        for number in sorted(set(immediate_rereads) - self._immediate_rereads):
             if (left := self._numbered.get(number)) is not None and left is not step:
                 left.asked_again = step
                 step.asks_again.append(left)
-        self._bounced = set(bounced)
+        self._immediate_rereads = set(immediate_rereads)
 
 
 @lru_cache(maxsize=32)

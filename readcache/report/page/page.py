@@ -5,15 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from readcache.model.events import Compacted, Delivered, Event, Failed, Origin, Record
-from readcache.model.reply import Reason
-from readcache.model.withheld import as_counted
+from readcache.core.model.events import Compacted, Delivered, Event, Failed, Origin, Record
+from readcache.core.model.reply import Reason
+from readcache.core.model.withheld import as_counted
 from readcache.report.gain.answered import ReaderFold
 from readcache.report.gain.totals import Totals
 from readcache.report.page.calls import time_line
-from readcache.report.page.glance import glance
+from readcache.report.page.glance import overview
 from readcache.report.page.html import Bar, Row, bar_table, escaped, number, plural, whole_page
-from readcache.report.page.lanes import Lane, lanes_of
+from readcache.report.page.lanes import Timeline, timelines_of
 from readcache.report.page.savings import verdict_of
 
 _FILTERS = (
@@ -45,44 +45,44 @@ def write_page(
     """The page, in parts, to `write`. `records`: of one session, every reader's. `about`: facts for its head.
     `agent_id`: the reader that it is about; empty for all. LookupError where there is no such reader."""
     records = as_counted(records)
-    lanes = lanes_of(records, agent_id)
-    if not lanes:
+    timelines = timelines_of(records, agent_id)
+    if not timelines:
         raise LookupError(f"nothing was recorded of agent {agent_id}" if agent_id else "nothing was recorded")
-    times = [step.record.at for lane in lanes for step in lane.steps if step.record.at > 0]
+    times = [step.record.at for timeline in timelines for step in timeline.steps if step.record.at > 0]
     facts = dict(about)
     if times:
         facts["began"] = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(min(times)))
         facts["lasted"] = f"{(max(times) - min(times)) / 60:,.0f} min"
     skip = '<a class="skip" href="#calls-1">To the calls</a>\n'
-    main = _main(records, title, lanes, min(times, default=0.0))
-    for part in whole_page("report", title, facts, main, _hint(), links=_links(lanes), skip=skip, script="page.js"):
+    main = _main(records, title, timelines, min(times, default=0.0))
+    for part in whole_page("report", title, facts, main, _hint(), links=_links(timelines), skip=skip, script="page.js"):
         write(part)
 
 
-def _links(lanes: Sequence[Lane]) -> str:
+def _links(timelines: Sequence[Timeline]) -> str:
     """To the readers, if there are some."""
-    if len(lanes) < 2:
+    if len(timelines) < 2:
         return ""
     links = "".join(
-        f'<li><a href="#reader-{place}">{escaped(lane.agent_id)}</a> {plural(len(lane.steps), "step")}</li>'
-        for place, lane in enumerate(lanes, 1)
+        f'<li><a href="#reader-{nth}">{escaped(timeline.agent_id)}</a> {plural(len(timeline.steps), "step")}</li>'
+        for nth, timeline in enumerate(timelines, 1)
     )
     return f'<nav aria-label="Readers"><ul>{links}</ul></nav>'
 
 
-def _main(records: Sequence[Record], title: str, lanes: Sequence[Lane], began: float) -> Iterator[str]:
+def _main(records: Sequence[Record], title: str, timelines: Sequence[Timeline], began: float) -> Iterator[str]:
     totals = Totals()
-    for lane in lanes:
-        for call in ReaderFold(title, lane.agent_id, None).take(records):
+    for timeline in timelines:
+        for call in ReaderFold(title, timeline.agent_id, None).take(records):
             totals.add(call)
     yield '<section aria-labelledby="totals"><h2 id="totals">Totals</h2>\n'
     yield f'<p class="verdict">{verdict_of(totals)}</p>\n'
-    markers = sum(lane.markers for lane in lanes)
-    steps = [step for lane in lanes for step in lane.steps if step.record.agent_id == lane.agent_id]
+    markers = sum(timeline.markers for timeline in timelines)
+    steps = [step for timeline in timelines for step in timeline.steps if step.record.agent_id == timeline.agent_id]
     yield from _totals(totals, markers, [event for step in steps for event in step.events])
     yield "</section>\n"
-    for place, lane in enumerate(lanes, 1):
-        yield from _reader(lane, place, began, single=len(lanes) == 1)
+    for nth, timeline in enumerate(timelines, 1):
+        yield from _reader(timeline, nth, began, single=len(timelines) == 1)
 
 
 def _totals(totals: Totals, markers: int, events: Sequence[Event]) -> Iterator[str]:
@@ -124,24 +124,24 @@ def _totals(totals: Totals, markers: int, events: Sequence[Event]) -> Iterator[s
         yield "</details>\n"
 
 
-def _reader(lane: Lane, place: int, began: float, *, single: bool) -> Iterator[str]:
-    name, hidden = escaped(lane.agent_id), ' class="single"' if single else ""
+def _reader(timeline: Timeline, nth: int, began: float, *, single: bool) -> Iterator[str]:
+    name, hidden = escaped(timeline.agent_id), ' class="single"' if single else ""
     kind = "reader" if began else "reader untimed"
-    yield f'<section class="{kind}" aria-labelledby="reader-{place}">'
-    yield f'<h2 id="reader-{place}"{hidden}>Reader {name}</h2>\n'
+    yield f'<section class="{kind}" aria-labelledby="reader-{nth}">'
+    yield f'<h2 id="reader-{nth}"{hidden}>Reader {name}</h2>\n'
     yield "<h3>The context over time</h3>\n"
-    yield from glance(lane)
-    yield f'<h3 id="calls-{place}" tabindex="-1">Calls</h3>\n'
+    yield from overview(timeline)
+    yield f'<h3 id="calls-{nth}" tabindex="-1">Calls</h3>\n'
     yield '<p class="legend">On the right of each: the characters shown, and those left out, net of markers.</p>'
-    yield from _filter(place)
-    yield from time_line(lane, began)
+    yield from _filter(nth)
+    yield from time_line(timeline, began)
     yield "</section>\n"
 
 
-def _filter(place: int) -> Iterator[str]:
+def _filter(nth: int) -> Iterator[str]:
     """Hidden until the script is there that makes it work."""
-    yield f'<div class="filter" role="group" aria-label="Which calls" hidden><label for="find-{place}">Filter</label> '
-    yield f'<input id="find-{place}" type="search" placeholder="a word of a command or text" autocomplete="off">'
+    yield f'<div class="filter" role="group" aria-label="Which calls" hidden><label for="find-{nth}">Filter</label> '
+    yield f'<input id="find-{nth}" type="search" placeholder="a word of a command or text" autocomplete="off">'
     for kind, text in _FILTERS:
         pressed = "false" if kind else "true"
         yield f'<button type="button" data-show="{kind}" aria-pressed="{pressed}">{text}</button>'

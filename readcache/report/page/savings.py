@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from datetime import date, timedelta
 from typing import Any
 
-from readcache.model.policy import CHARS_PER_TOKEN
-from readcache.model.reply import Reason
+from readcache.core.model.policy import CHARS_PER_TOKEN
+from readcache.core.model.reply import Reason
 from readcache.report.gain.totals import Gain, Totals, coverage_of
 from readcache.report.page.html import (
     HEIGHT,

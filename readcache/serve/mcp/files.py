@@ -25,14 +25,14 @@ def allowed_path(path: str, roots: Sequence[str], base: str) -> str:
     if not _leads_into(wanted, roots):
         allowed = ", ".join(roots) or "no directory at all"
         real = os.path.realpath(wanted)
-        link = f", since it is a link to {real}" if _stands_in(wanted, roots) else ""
+        link = f", since it is a link to {real}" if _is_within(wanted, roots) else ""
         raise UsageError(f"{path} is outside what this client allows{link}: give a path in {allowed}")
     return wanted
 
 
 def _leads_into(path: str, roots: Sequence[str]) -> bool:
-    return _stands_in(os.path.realpath(path), [os.path.realpath(root) for root in roots])
+    return _is_within(os.path.realpath(path), [os.path.realpath(root) for root in roots])
 
 
-def _stands_in(path: str, roots: Sequence[str]) -> bool:
+def _is_within(path: str, roots: Sequence[str]) -> bool:
     return any(os.path.commonpath((path, os.path.abspath(root))) == os.path.abspath(root) for root in roots)

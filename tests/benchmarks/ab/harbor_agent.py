@@ -17,7 +17,7 @@ from typing import Any
 
 from harbor.agents.installed.claude_code import ClaudeCode, ClaudeCodeOptions
 
-PLACE = "$HOME/.readcache"  # of the environment that pip installs into: the task's own stays as it is
+PREFIX = "$HOME/.readcache"  # of the environment that pip installs into: the task's own stays as it is
 GAIN = "readcache-gain.json"
 
 
@@ -45,9 +45,9 @@ class ClaudeCodeWithReadcache(ClaudeCode):  # type: ignore[misc]
         sessions = shlex.quote((self.environment_logs_dir / "sessions").as_posix())
         steps = [
             "command -v uv >/dev/null || curl -LsSf https://astral.sh/uv/install.sh | sh",
-            f'export PATH="$HOME/.local/bin:{PLACE}/bin:$PATH"',
-            f'uv venv --quiet --python ">=3.10" "{PLACE}"',
-            f'uv pip install --quiet --python "{PLACE}/bin/python" {shlex.quote(self.options.package)}',
+            f'export PATH="$HOME/.local/bin:{PREFIX}/bin:$PATH"',
+            f'uv venv --quiet --python ">=3.10" "{PREFIX}"',
+            f'uv pip install --quiet --python "{PREFIX}/bin/python" {shlex.quote(self.options.package)}',
             f"readcache init claude-code --policy {shlex.quote(self.options.policy)}",
             f"mkdir -p {sessions}",
             f"cp ~/.claude/settings.json {sessions}/settings.json",
@@ -60,4 +60,4 @@ class ClaudeCodeWithReadcache(ClaudeCode):  # type: ignore[misc]
             await super().run(instruction, environment, context)
         finally:
             told = shlex.quote((self.environment_logs_dir / GAIN).as_posix())
-            await self.exec_as_agent(environment, command=f'"{PLACE}/bin/readcache" gain --json > {told} || true')
+            await self.exec_as_agent(environment, command=f'"{PREFIX}/bin/readcache" gain --json > {told} || true')

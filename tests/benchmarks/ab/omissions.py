@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from readcache import Omitted, Outcome, Reason, Reply, Shown
-from readcache.model.spec.world import World
+from readcache.core.model.spec.world import World
 from readcache.transcripts.values import block_text, list_in, object_in
 
 Message = Mapping[str, Any]

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from .errors import AbError
 
 PRESETS = ("default", "delta", "max")
-PLACES = ("swebench", "local")  # what mini-swe-agent's own runner makes; a directory here
+RUNNERS = ("swebench", "local")  # what mini-swe-agent's own runner makes; a directory here
 DATASET = "princeton-nlp/SWE-bench_Verified"
 ARM = re.compile(r"[a-z0-9-]+")
 NO_MODEL = "PROVIDER/MODEL"  # what a drafted plan has in the model's place
@@ -155,8 +155,8 @@ def _faults(plan: Plan) -> str:
         return 'arms: at least two, and the first one null, as in {"plain": null, "max": {"policy": "max"}}'
     if odd := [name for name in plan.arms if not ARM.fullmatch(name)]:
         return f"arms: {', '.join(odd)}: small letters, digits and hyphens, since directories are named so"
-    if plan.place not in PLACES:
-        return f"place is {plan.place!r}; there are {', '.join(PLACES)}"
+    if plan.place not in RUNNERS:
+        return f"place is {plan.place!r}; there are {', '.join(RUNNERS)}"
     if any(arm is not None for arm in plan.arms.values()) and plan.pilot is None:
         return "pilot: run two equal arms first, and let `plan --pilot` write this plan"
     if plan.pilot is not None and not (0 < plan.saving < 1 and 0 < plan.pilot.solved <= 1):

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from readcache import Session
-from readcache.model.events import Record
+from readcache.core.model.events import Record
 from readcache.report.page.savings import gain_page, replay_page
 from tests.report.parsed import page_of
 from tests.report.test_saved_pages import replayed, saving

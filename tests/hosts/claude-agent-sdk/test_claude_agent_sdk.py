@@ -135,7 +135,7 @@ def test_what_it_saves_is_measured(tmp_path: Path) -> None:
         (Bash("head -50 shop.py"),),
     ]
 
-    def hold(root: Path, on: bool) -> Run:
+    def run_steps(root: Path, on: bool) -> Run:
         make_project(root)
         model = ScriptedModel(str(root))
         with messages_api(model) as address:
@@ -147,4 +147,4 @@ def test_what_it_saves_is_measured(tmp_path: Path) -> None:
             talk.close()
         return Run(sum(map(result_chars, model.requests)), seconds, 10)
 
-    compare("claude-agent-sdk", {"claude-agent-sdk": version("claude-agent-sdk")}, hold, tmp_path)
+    compare("claude-agent-sdk", {"claude-agent-sdk": version("claude-agent-sdk")}, run_steps, tmp_path)

@@ -9,14 +9,14 @@ from pathlib import Path
 
 from readcache.testing.hosts import Step
 from tests.hosts.claude_cli import ClaudeCode, end_server, environment, program
-from tests.hosts.main_conversation import SECONDS, Held, held
+from tests.hosts.main_conversation import SECONDS, HostReport, host_report
 from tests.hosts.messages_api import ScriptedModel, messages_api
 
 WAYS = ("--user", "--project")
 CAN = ClaudeCode.can
 
 
-def hold(root: Path, steps: Sequence[Step], way: str) -> Held:
+def run_steps(root: Path, steps: Sequence[Step], way: str) -> HostReport:
     """Hold it. `way`: of `init`."""
 
     def readcache(*words: str) -> tuple[int, str]:
@@ -33,7 +33,7 @@ def hold(root: Path, steps: Sequence[Step], way: str) -> Held:
             model.delay = SECONDS
             seen = [host.step(talk, model, step) for step in steps]
             talk.close()
-            return held(version, way, said, seen, readcache, "claude-code")
+            return host_report(version, way, said, seen, readcache, "claude-code")
         finally:
             talk.close()
             end_server(root)

@@ -307,7 +307,7 @@ def test_what_it_saves_is_measured(tmp_path: Path, name: str, way: str) -> None:
         (Bash("head -50 shop.py"),),
     ]
 
-    def hold(root: Path, on: bool) -> Run:
+    def run_steps(root: Path, on: bool) -> Run:
         with conversation(root, on=on, way=way) as chat:
             chat.seen((Bash("true"),))  # Claude Code and the server have started
             chat.model.delay, began = 0.25, time.monotonic() - chat.model.waited
@@ -318,7 +318,7 @@ def test_what_it_saves_is_measured(tmp_path: Path, name: str, way: str) -> None:
         return Run(sum(map(result_chars, bodies)), seconds, sum(map(len, steps)) + 2)
 
     version = subprocess.run([program(), "--version"], capture_output=True, text=True, check=True).stdout.split()[0]
-    compare(name, {"claude-code": version}, hold, tmp_path)
+    compare(name, {"claude-code": version}, run_steps, tmp_path)
 
 
 def test_doctor_proves_with_a_scripted_model_that_its_copy_changed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,17 +7,17 @@ from pathlib import Path
 
 from readcache.testing.hosts import Seen, Step
 from tests.hosts.codex.scripted import CodexHost
-from tests.hosts.main_conversation import SECONDS, Held, command_line, held, version_of
+from tests.hosts.main_conversation import SECONDS, HostReport, command_line, host_report, version_of
 
 CAN = CodexHost.can
 
 
-def hold(root: Path, steps: Sequence[Step], way: str) -> Held:
+def run_steps(root: Path, steps: Sequence[Step], way: str) -> HostReport:
     """Hold it, with hooks that the user trusts."""
-    found: list[Held] = []
+    found: list[HostReport] = []
 
     def look(seen: list[Seen], said: str, env: dict[str, str]) -> None:
-        found.append(held(version_of("codex"), way, said, seen, command_line(root, env), "codex"))
+        found.append(host_report(version_of("codex"), way, said, seen, command_line(root, env), "codex"))
 
     CodexHost(delay=SECONDS, look=look, trusts=True).run(root, steps, on=True)
     return found[0]

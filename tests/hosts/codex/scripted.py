@@ -200,9 +200,13 @@ class CodexHost:
     def run(self, root: Path, steps: Sequence[Step], *, on: bool) -> Model:
         """The model, after the whole conversation."""
         model = Model(root, steps)
-        with tempfile.TemporaryDirectory() as place, Api(model, _Responses) as api:
-            home = Path(place)
-            env = os.environ | {"CODEX_HOME": place, "HOME": place, "XDG_STATE_HOME": f"{place}/state"} | self.env
+        with tempfile.TemporaryDirectory() as directory, Api(model, _Responses) as api:
+            home = Path(directory)
+            env = (
+                os.environ
+                | {"CODEX_HOME": directory, "HOME": directory, "XDG_STATE_HOME": f"{directory}/state"}
+                | self.env
+            )
             if self.store is not None:
                 env["READCACHE_STORE"] = str(self.store)
             (home / "config.toml").write_text(CONFIG.format(port=api.server_address[1], more=self.more))

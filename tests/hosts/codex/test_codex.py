@@ -154,14 +154,14 @@ def test_what_it_saves_is_measured(tmp_path: Path) -> None:
         (Bash("tail -n 40 shop.py"),),
     ]
 
-    def hold(place: Path, on: bool) -> Run:
-        root, began = project(place), time.monotonic()
+    def run_steps(directory: Path, on: bool) -> Run:
+        root, began = project(directory), time.monotonic()
         model = CodexHost().run(root, steps, on=on)
         seconds = time.monotonic() - began
         outputs = [item["output"] for body in model.requests for item in body["input"] if "output" in item]
         return Run(sum(map(len, outputs)), seconds, 8)
 
-    compare("codex", VERSIONS, hold, tmp_path)
+    compare("codex", VERSIONS, run_steps, tmp_path)
 
 
 def test_doctor_proves_with_a_scripted_model_that_its_copy_changed() -> None:

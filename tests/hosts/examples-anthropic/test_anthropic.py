@@ -127,10 +127,10 @@ def test_a_directory_is_listed(tmp_path: Path) -> None:
 
 
 def test_what_it_saves_is_measured(tmp_path: Path) -> None:
-    def hold(root: Path, on: bool) -> int:
+    def run_steps(root: Path, on: bool) -> int:
         talk = Messages()
         Loop(talk, Session(root, policy=Policy(mode=Mode.ON if on else Mode.OFF))).converse(STEPS)
         sent = [message for request in talk.requests for message in request if talk.is_result(message)]
         return sum(len(_text(block)) for message in sent for block in message["content"])
 
-    measure("anthropic-loop", "anthropic", hold, tmp_path)
+    measure("anthropic-loop", "anthropic", run_steps, tmp_path)

@@ -150,7 +150,7 @@ def test_what_the_page_says_of_a_list_that_is_shortened_by_the_user_holds(tmp_pa
 
 @pytest.mark.parametrize(("name", "api"), [("openai-chat-loop", Chat), ("openai-responses-loop", Responses)])
 def test_what_it_saves_is_measured(name: str, api: type[Chat], tmp_path: Path) -> None:
-    def hold(root: Path, on: bool) -> int:
+    def run_steps(root: Path, on: bool) -> int:
         talk = api()
         Loop(talk, Session(root, policy=Policy(mode=Mode.ON if on else Mode.OFF))).converse(
             [with_a_shell_alone(step) for step in STEPS]
@@ -158,4 +158,4 @@ def test_what_it_saves_is_measured(name: str, api: type[Chat], tmp_path: Path) -
         sent = [message for request in talk.requests for message in request if talk.is_result(message)]
         return sum(len(talk.text_of(message)) for message in sent)
 
-    measure(name, "openai", hold, tmp_path)
+    measure(name, "openai", run_steps, tmp_path)

@@ -21,10 +21,10 @@ def add_readcache(agent: Any, session: Session, tool_name: str = "bash") -> None
     def generate(messages: list[Any], *args: Any, **kwargs: Any) -> Any:
         batch[0] = str(next(asked))  # the calls of one answer run in threads, and are shown together
         plain = [{"role": str(message.role.value), "content": message.content} for message in messages]
-        mended = session.mend(plain)
+        repaired = session.mend(plain)
         told = [
             message if new is old else replace(message, content=new["content"])
-            for message, old, new in zip(messages, plain, mended, strict=True)
+            for message, old, new in zip(messages, plain, repaired, strict=True)
         ]
         return ask(told, *args, **kwargs)
 

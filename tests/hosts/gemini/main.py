@@ -7,17 +7,17 @@ from pathlib import Path
 
 from readcache.testing.hosts import Seen, Step
 from tests.hosts.gemini.scripted import GeminiHost
-from tests.hosts.main_conversation import SECONDS, Held, command_line, held, version_of
+from tests.hosts.main_conversation import SECONDS, HostReport, command_line, host_report, version_of
 
 CAN = GeminiHost.can
 
 
-def hold(root: Path, steps: Sequence[Step], way: str) -> Held:
+def run_steps(root: Path, steps: Sequence[Step], way: str) -> HostReport:
     """Hold it, with `init --on`."""
-    found: list[Held] = []
+    found: list[HostReport] = []
 
     def look(seen: list[Seen], said: str, env: dict[str, str]) -> None:
-        found.append(held(version_of("gemini"), way, said, seen, command_line(root, env), "gemini"))
+        found.append(host_report(version_of("gemini"), way, said, seen, command_line(root, env), "gemini"))
 
     GeminiHost(words=("--on",), delay=SECONDS, look=look).run(root, steps, on=True)
     return found[0]

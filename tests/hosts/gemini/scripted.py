@@ -157,17 +157,17 @@ class GeminiHost:
     def run(self, root: Path, steps: Sequence[Step], *, on: bool) -> Model:
         """The model, after the whole conversation: a prompt, and one more for each compression and `Worker`."""
         model = Model(root, steps)
-        with tempfile.TemporaryDirectory() as place, Api(model, _GenerateContent) as api:
-            settings = Path(place) / ".gemini" / "settings.json"
+        with tempfile.TemporaryDirectory() as directory, Api(model, _GenerateContent) as api:
+            settings = Path(directory) / ".gemini" / "settings.json"
             settings.parent.mkdir()
             auth = {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}}
             # With this, each further prompt compresses what is longer than 1,000 tokens, so only `Compact` sets it.
             low = {"compressionThreshold": 0.001} if any(isinstance(step, Compact) for step in steps) else {}
             settings.write_text(json.dumps({"security": auth, "general": {"enableAutoUpdate": False}, "model": low}))
             env = os.environ | {
-                "HOME": place,
-                "GEMINI_CLI_HOME": place,
-                "XDG_STATE_HOME": f"{place}/state",
+                "HOME": directory,
+                "GEMINI_CLI_HOME": directory,
+                "XDG_STATE_HOME": f"{directory}/state",
                 "GEMINI_API_KEY": "none",
                 "GEMINI_CLI_NO_RELAUNCH": "1",
                 "GOOGLE_GEMINI_BASE_URL": f"http://127.0.0.1:{api.server_address[1]}",
@@ -182,7 +182,7 @@ class GeminiHost:
                 said = subprocess.run(init, env=env, cwd=root, check=True, stdout=-1, text=True).stdout
             if self.lost:
                 command = re.compile(r'(?<="command": ")[^ "]+')
-                settings.write_text(command.sub(f"{place}/gone/readcache", settings.read_text()))
+                settings.write_text(command.sub(f"{directory}/gone/readcache", settings.read_text()))
             gemini = ["gemini", "--yolo", "--skip-trust", "-m", "gemini-2.5-pro"]
             prompts = 1 + sum(isinstance(step, (Compact, Worker)) for step in steps)
             for number in range(prompts):
@@ -198,7 +198,7 @@ class GeminiHost:
                     check=False,
                 )
                 assert ran.returncode == 0, ran.stderr[-2000:]
-            noted = Path(place) / "state/readcache/failures.log"
+            noted = Path(directory) / "state/readcache/failures.log"
             self.failures = noted.read_text() if noted.exists() else ""
             self.look(model.seen, said, env)
         return model

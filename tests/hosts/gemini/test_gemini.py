@@ -94,15 +94,15 @@ def test_what_it_saves_is_measured(tmp_path: Path) -> None:
         (Read("shop.py", 20, 60),),
     ]
 
-    def hold(place: Path, on: bool) -> Run:
-        root, began = project(place), time.monotonic()
+    def run_steps(directory: Path, on: bool) -> Run:
+        root, began = project(directory), time.monotonic()
         model = GeminiHost(words=("--on",)).run(root, steps, on=on)
         seconds = time.monotonic() - began
         sent = [text for body in model.requests if body.get("tools") for text in texts_of(body)[1]]
         return Run(sum(map(len, sent)), seconds, 8)
 
     version = subprocess.run(["gemini", "--version"], capture_output=True, text=True, check=True).stdout.split()[-1]
-    compare("gemini", {"gemini": version}, hold, tmp_path)
+    compare("gemini", {"gemini": version}, run_steps, tmp_path)
 
 
 def test_doctor_proves_with_a_scripted_model_that_its_copy_changed() -> None:

@@ -86,10 +86,10 @@ class Conversation:
             for part in content.parts:
                 gone = bool(part.function_response) and left > 0
                 left -= gone
-                cut = part.function_response and part.function_response.model_copy(
+                cleared = part.function_response and part.function_response.model_copy(
                     update={"response": {"result": "[cleared]"}}
                 )
-                parts.append(part.model_copy(update={"function_response": cut}) if gone else part)
+                parts.append(part.model_copy(update={"function_response": cleared}) if gone else part)
             out.append(content.model_copy(update={"parts": parts}))
         return out
 
@@ -183,18 +183,18 @@ def test_events_of_the_conversation_are_not_changed_by_what_is_sent(tmp_path: Pa
     plugin = ReadcachePlugin(str(tmp_path / "p"))
     talk = Conversation(tmp_path / "p", [plugin])
 
-    async def hold() -> tuple[list[str], list[str]]:
+    async def run_steps() -> tuple[list[str], list[str]]:
         await talk.converse([(Bash("cat shop.py"),), (Bash("head -40 shop.py"),)])
         before = [str(event.content) for event in await talk.events()]
         await talk.step(Clear())
         return before, [str(event.content) for event in await talk.events()]
 
-    before, after = asyncio.run(hold())
+    before, after = asyncio.run(run_steps())
     assert after[: len(before)] == before
 
 
 def test_what_it_saves_is_measured(tmp_path: Path) -> None:
-    def hold(root: Path, on: bool) -> int:
+    def run_steps(root: Path, on: bool) -> int:
         talk = Conversation(root, [ReadcachePlugin(str(root))] if on else [])
         sent: list[Any] = []
 
@@ -207,7 +207,7 @@ def test_what_it_saves_is_measured(tmp_path: Path) -> None:
         asyncio.run(converse())
         return sum(len(text_of(part)) for part in sent if part.function_response)
 
-    measure("google-adk", "google-adk", hold, tmp_path)
+    measure("google-adk", "google-adk", run_steps, tmp_path)
 
 
 def test_the_lines_of_the_page_switch_it_on(tmp_path: Path) -> None:

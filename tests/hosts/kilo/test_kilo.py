@@ -40,7 +40,7 @@ def test_what_is_taken_away_costs_the_agent_nothing(what: str, when: str, tmp_pa
     own = Environment(tmp_path, home)
     install(home, own.program, is_user=True, host="kilo")
     with opencode(home, Model(), root, "kilo") as host:
-        own.check(what, when, Conversation(host).hold, (root / "shop.py").read_text())
+        own.check(what, when, Conversation(host).run_steps, (root / "shop.py").read_text())
 
 
 def test_what_a_compaction_took_away_is_put_back_in_each_request(tmp_path: Path) -> None:
@@ -54,15 +54,15 @@ def test_what_a_compaction_took_away_is_put_back_in_each_request(tmp_path: Path)
 
 
 def test_what_it_saves_is_measured(tmp_path: Path) -> None:
-    def hold(root: Path, on: bool) -> Run:
+    def run_steps(root: Path, on: bool) -> Run:
         make_project(root)
         talk = Conversation(HOST.opencode(on=on).at(root))
-        talk.hold([(Bash("true"),)])
+        talk.run_steps([(Bash("true"),)])
         began, before = time.monotonic(), talk.result_chars
-        talk.hold(STEPS)
+        talk.run_steps(STEPS)
         return Run(talk.result_chars - before, time.monotonic() - began, CALLS)
 
-    compare("kilo", {"@kilocode/cli": "7.7.7"}, hold, tmp_path)
+    compare("kilo", {"@kilocode/cli": "7.7.7"}, run_steps, tmp_path)
 
 
 def test_doctor_proves_with_a_scripted_model_that_the_models_copy_changed() -> None:

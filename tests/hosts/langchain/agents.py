@@ -242,7 +242,7 @@ class Conversation:
         return Seen(texts, tuple(str(message.text) for message in results), inside)
 
 
-def hold(host: LangChainHost, root: Path, *, on: bool) -> int:
+def run_steps(host: LangChainHost, root: Path, *, on: bool) -> int:
     """Holds the conversation that is measured; gives the characters of all results in all requests."""
     talk = Conversation(host, root, lambda: [ReadcacheMiddleware(str(root))] if on else [])
     talk.converse(STEPS)

@@ -15,7 +15,7 @@ from readcache.hosts.langchain import ReadcacheMiddleware
 from readcache.testing.conformance import Conformance, make_project
 from readcache.testing.hosts import Bash, Compact
 from readcache.testing.requests import markers
-from tests.hosts.langchain.agents import Clearing, Script, ask, hold, results, says, thread
+from tests.hosts.langchain.agents import Clearing, Script, ask, results, run_steps, says, thread
 from tests.hosts.measured_script import STEPS, measure
 
 pytest.importorskip("deepagents")
@@ -34,14 +34,14 @@ class TestDeepagents(Conformance):
 def test_real_paths_and_everything_switched_on_are_sound(tmp_path: Path) -> None:
     suite = Conformance()
     suite.host = DeepHost("max", virtual=False)  # type: ignore[misc]  # for this instance
-    suite.hold(tmp_path, *STEPS[1:])  # without a listing of the directory above
+    suite.run_steps(tmp_path, *STEPS[1:])  # without a listing of the directory above
 
 
 def test_what_a_summary_took_is_put_behind_it_in_each_request(tmp_path: Path) -> None:
     suite = Conformance()
     suite.host = DeepHost(restore=Budget())  # type: ignore[misc]  # for this instance
     cat, head = Bash("cat shop.py"), Bash("head -40 shop.py")
-    seen = suite.hold(tmp_path, (cat,), Compact(), (head,), (Bash("cat crlf.txt"),))
+    seen = suite.run_steps(tmp_path, (cat,), Compact(), (head,), (Bash("cat crlf.txt"),))
     assert "Files restored after compaction" in markers(seen[2].results[0])[0]
     summaries = [next(text for text in one.texts if "has been summarized" in text) for one in seen[1:]]
     assert len(set(summaries)) == 1
@@ -49,7 +49,7 @@ def test_what_a_summary_took_is_put_behind_it_in_each_request(tmp_path: Path) ->
 
 
 def test_what_it_saves_is_measured(tmp_path: Path) -> None:
-    measure("deepagents", "deepagents", lambda root, on: hold(DeepHost(), root, on=on), tmp_path)
+    measure("deepagents", "deepagents", lambda root, on: run_steps(DeepHost(), root, on=on), tmp_path)
 
 
 @pytest.fixture

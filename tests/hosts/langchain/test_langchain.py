@@ -9,7 +9,7 @@ import pytest
 
 from readcache import Budget
 from readcache.testing.conformance import Conformance
-from tests.hosts.langchain.agents import LangChainHost, ShellHost, hold
+from tests.hosts.langchain.agents import LangChainHost, ShellHost, run_steps
 from tests.hosts.measured_script import measure
 
 # LangChain's shell leaves its pipes to the garbage collector.
@@ -32,4 +32,4 @@ class TestLangChainsOwnShell(Conformance):
 
 
 def test_what_it_saves_is_measured(tmp_path: Path) -> None:
-    measure("langchain", "langchain", lambda root, on: hold(LangChainHost(), root, on=on), tmp_path)
+    measure("langchain", "langchain", lambda root, on: run_steps(LangChainHost(), root, on=on), tmp_path)

@@ -32,9 +32,9 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command, interrupt
 
 from readcache import Budget, Mode, Policy, Reply, Session
+from readcache.core.model.policy import PRESETS
+from readcache.core.model.tool_call import ToolCall
 from readcache.hosts.langchain import ReadcacheMiddleware
-from readcache.model.policy import PRESETS
-from readcache.model.tool_call import ToolCall
 from readcache.testing.conformance import make_project
 from readcache.testing.hosts import Bash, Compact
 from readcache.testing.requests import markers
@@ -605,13 +605,13 @@ def test_awaited_agents_are_served_alike(root: Path) -> None:
 def test_awaited_agents_are_served_outside_the_thread_of_their_event_loop(root: Path) -> None:
     threads = set[int]()
     ours = ReadcacheMiddleware(str(root), on_reply=lambda _: threads.add(threading.get_ident()))
-    mend = ours._mended
+    mend = ours._repaired
 
-    def mended(request: Any) -> Any:
+    def repaired(request: Any) -> Any:
         threads.add(threading.get_ident())
         return mend(request)
 
-    ours._mended = mended  # type: ignore[method-assign]
+    ours._repaired = repaired  # type: ignore[method-assign]
     model = Script(answers=[says(CAT), says(HEAD)])
     asyncio.run(agent_of(root, model, ours).ainvoke({"messages": [("user", "go on")]}))
     assert threads

@@ -142,9 +142,9 @@ def test_what_it_saves_is_measured(tmp_path: Path) -> None:
             seen = [await agent.step(step) for step in SHORT_STEPS]
             return seen, time.monotonic() - began
 
-    def hold(root: Path, on: bool) -> Run:
+    def run_steps(root: Path, on: bool) -> Run:
         make_project(root)
         seen, took = asyncio.run(converse(root, "on" if on else "off"))
         return Run(result_chars(seen), took, len(SHORT_STEPS))
 
-    compare("mcp", {"mcp": importlib.metadata.version("mcp")}, hold, tmp_path)
+    compare("mcp", {"mcp": importlib.metadata.version("mcp")}, run_steps, tmp_path)

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from readcache.model.policy import PRESETS
+from readcache.core.model.policy import PRESETS
 from tests.hosts.mcp.client import NOW, Connected, connected
 
 LINES = [f"def item_{n}(count: int) -> float:  # number {n} of the shop" for n in range(1, 61)]

@@ -64,7 +64,7 @@ def planned(tmp_path: Path, url: str, **more: Any) -> Path:
     rows = [{"instance_id": f"a__b-{n}", "problem_statement": "Rename it."} for n in (1, 2)]
     (tmp_path / "verified.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     kwargs = {"api_base": url, "parallel_tool_calls": None, "seed": 5}
-    place = {"cwd": str(repo), "executable": str(program), "env": {"BASH_ENV": "/dev/null"}}
+    environment = {"cwd": str(repo), "executable": str(program), "env": {"BASH_ENV": "/dev/null"}}
     plan = {
         "question": "Does it go through?",
         "arms": ARMS,
@@ -74,7 +74,7 @@ def planned(tmp_path: Path, url: str, **more: Any) -> Path:
         "pilot": {"instances": 50, "solved": 0.8, "differ": 0.1, "spread": 1.0, "end": "none"},
         "run_limits": {"steps": 30, "tokens": 100_000},
         "whole_limits": {},
-        "settings": {"model": {"model_name": "openai/fake", "model_kwargs": kwargs}, "environment": place},
+        "settings": {"model": {"model_name": "openai/fake", "model_kwargs": kwargs}, "environment": environment},
         "repetitions": 2,
         **more,
     }

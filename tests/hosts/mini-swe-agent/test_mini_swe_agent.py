@@ -23,7 +23,7 @@ from minisweagent.run.benchmarks import swebench
 from minisweagent.run.benchmarks.utils.batch_progress import RunBatchProgressManager
 
 from readcache import Reply, Session
-from readcache.hosts.host import OwnFile, Where
+from readcache.hosts.host import InstallTarget, OwnFile
 from readcache.hosts.mini_swe_agent import ReadcacheEnvironment, ReadcacheModel
 from readcache.hosts.mini_swe_agent.adapter import HOST
 from readcache.testing.conformance import Conformance
@@ -81,8 +81,8 @@ def settings_file(path: Path, **settings: Any) -> Path:
 
 def overlay(root: Path, mode: str = "on") -> Path:
     """What `readcache init mini-swe-agent` puts there."""
-    where = Where(str(root), str(root), False, ("readcache",), mode, "default", {})
-    (made,) = HOST.changes(where)
+    target = InstallTarget(str(root), str(root), False, ("readcache",), mode, "default", {})
+    (made,) = HOST.changes(target)
     assert isinstance(made, OwnFile)
     Path(made.path).write_text(made.text)
     return Path(made.path)
@@ -106,9 +106,9 @@ def run_mini(model: ScriptedModel, repo: Path, *more: Path, **environment: str) 
 def test_the_patch_is_the_same_and_what_it_saves_is_measured(tmp_path: Path) -> None:
     patches = set()
 
-    def hold(place: Path, on: bool) -> Run:
-        repo = make_repo(place / "repo")
-        more = [overlay(place)] if on else []
+    def run_steps(directory: Path, on: bool) -> Run:
+        repo = make_repo(directory / "repo")
+        more = [overlay(directory)] if on else []
         with ScriptedModel() as model:
             play(model)
             began = time.monotonic()
@@ -121,7 +121,7 @@ def test_the_patch_is_the_same_and_what_it_saves_is_measured(tmp_path: Path) -> 
         assert json.loads(shown[4])["output"] == (repo / "shop.py").read_text(), "after an edit all of it is shown"
         return Run(result_chars(model.requests), seconds, sum(map(len, COMMANDS)))
 
-    compare("mini-swe-agent", {"mini-swe-agent": version("mini-swe-agent")}, hold, tmp_path, most=1)
+    compare("mini-swe-agent", {"mini-swe-agent": version("mini-swe-agent")}, run_steps, tmp_path, most=1)
     assert len(patches) == 1
     assert "" not in patches
 
@@ -162,8 +162,8 @@ def batch_config(api: ScriptedModel, repo: Path, **more: Any) -> Json:
 
     program = docker(repo.parent / "docker")
     settings = {"model_name": "openai/fake", "model_kwargs": {"api_base": api.url, "parallel_tool_calls": None}}
-    place = {"cwd": str(repo), "executable": str(program), "env": {"BASH_ENV": "/dev/null"}}
-    own: Json = {"model": settings, "environment": place, "agent": {"cost_limit": 0}}
+    directory = {"cwd": str(repo), "executable": str(program), "env": {"BASH_ENV": "/dev/null"}}
+    own: Json = {"model": settings, "environment": directory, "agent": {"cost_limit": 0}}
     config: Json = recursive_merge(get_config_from_spec("swebench.yaml"), own, more)
     return config
 
@@ -232,8 +232,8 @@ def test_of_exactly_ten_thousand_characters_the_line_in_the_middle_is_cut_in_two
         agent.messages = [{"role": "user", "content": "Look."}]
         for _ in range(3):
             agent.step()
-        cut, again = results(model.requests[-1])
-        assert "0124 of these lines there are too many.\n" not in cut
+        first, again = results(model.requests[-1])
+        assert "0124 of these lines there are too many.\n" not in first
         assert "0124 of these lines there are too many.\n" in again
 
 

@@ -17,10 +17,10 @@ class TestOpenaiAgents(Conformance):
 
 
 def test_what_it_saves_is_measured(tmp_path: Path) -> None:
-    def hold(root: Path, on: bool) -> Run:
+    def run_steps(root: Path, on: bool) -> Run:
         make_project(root)
         began = time.monotonic()
         seen = AgentsHost().converse(root, SHORT_STEPS, on=on)
         return Run(result_chars(seen), time.monotonic() - began, len(SHORT_STEPS))
 
-    compare("openai-agents", {"openai-agents": importlib.metadata.version("openai-agents")}, hold, tmp_path)
+    compare("openai-agents", {"openai-agents": importlib.metadata.version("openai-agents")}, run_steps, tmp_path)

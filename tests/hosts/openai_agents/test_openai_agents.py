@@ -33,8 +33,8 @@ from agents.testing import ScriptedModel, assistant_message, function_call, scri
 from openai.types.responses import ResponseCompactionItem, ResponseFunctionShellToolCall
 
 from readcache import Mode, Policy
+from readcache.core.model.policy import PRESETS
 from readcache.hosts.openai_agents import ReadcacheFilter
-from readcache.model.policy import PRESETS
 from readcache.testing.requests import markers
 from tests.hosts.openai_agents.agents_host import make_tools
 
@@ -334,12 +334,12 @@ def test_what_the_users_own_filter_made_of_a_marker_stays(root: Path) -> None:
         items = [{**item, "output": "[cut]"} if "output" in item else item for item in data.model_data.input[:-1]]
         return ModelInputData(input=[*items, data.model_data.input[-1]], instructions=None)
 
-    def cut_once_there_are_three(data: Any) -> Any:
+    def truncate_once_there_are_three(data: Any) -> Any:
         outputs = [item for item in data.model_data.input if "output" in item]
         return first(data) if len(outputs) > 2 else data.model_data
 
     steps = [[bash("cat shop.py", "a")], [bash("cat shop.py", "b")], [bash("echo x", "c")]]
-    model, _ = asyncio.run(run(root, steps, config(root, first=cut_once_there_are_three)))
+    model, _ = asyncio.run(run(root, steps, config(root, first=truncate_once_there_are_three)))
     assert markers(results(model, 2)["b"])
     assert results(model) == {"a": "[cut]", "b": "[cut]", "c": "x\n\nExit code: 0"}
 

@@ -61,7 +61,7 @@ class OpencodeHost:
         """See `HostUnderTest`."""
         talk = Conversation(self.opencode(on=on).at(root))
         talk.elsewhere = lambda process: self.opencode(on=on, process=process).at(root)
-        return talk.hold(steps)
+        return talk.run_steps(steps)
 
 
 class Conversation:
@@ -79,7 +79,7 @@ class Conversation:
         self.count = 0
         self.result_chars = 0  # of all results in all requests
 
-    def hold(self, steps: Sequence[Step]) -> list[Seen]:
+    def run_steps(self, steps: Sequence[Step]) -> list[Seen]:
         """One `Seen` for each step."""
         self.host.model.script = self.script
         return [self.step(step) for step in steps]

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from readcache.testing.hosts import Step
-from tests.hosts.main_conversation import SECONDS, Held, command_line, held, version_of
+from tests.hosts.main_conversation import SECONDS, HostReport, command_line, host_report, version_of
 from tests.hosts.opencode.host import Conversation, OpencodeHost
 from tests.hosts.opencode.scripted import Model, opencode
 
 CAN = OpencodeHost.can
 
 
-def hold(root: Path, steps: Sequence[Step], way: str) -> Held:
+def run_steps(root: Path, steps: Sequence[Step], way: str) -> HostReport:
     """Hold it."""
     home, model = root.parent / "home", Model()
     home.mkdir()
@@ -22,5 +22,5 @@ def hold(root: Path, steps: Sequence[Step], way: str) -> Held:
     _, said = readcache("init", "opencode", "--user")
     with opencode(home, model, root) as host:
         model.delay = SECONDS
-        seen = Conversation(host).hold(steps)
-    return held(version_of("opencode"), way, said, seen, readcache, "opencode")
+        seen = Conversation(host).run_steps(steps)
+    return host_report(version_of("opencode"), way, said, seen, readcache, "opencode")

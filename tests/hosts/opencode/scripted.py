@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from readcache.hosts import find_host
-from readcache.hosts.host import OwnFile, Where
+from readcache.hosts.host import InstallTarget, OwnFile
 
 Message = dict[str, Any]
 MODEL = {"providerID": "scripted", "modelID": "model"}
@@ -78,8 +78,8 @@ def install(
     directory: Path, program: Sequence[str], *, is_user: bool, mode: str = "on", host: str = "opencode"
 ) -> Path:
     """Writes what `readcache init` does, for the project `directory` or the user whose home that is."""
-    where = Where(str(directory), str(directory), is_user, tuple(program), mode, "default")
-    (change,) = find_host(host).changes(where)
+    target = InstallTarget(str(directory), str(directory), is_user, tuple(program), mode, "default")
+    (change,) = find_host(host).changes(target)
     assert isinstance(change, OwnFile)
     path = Path(change.path)
     path.parent.mkdir(parents=True, exist_ok=True)

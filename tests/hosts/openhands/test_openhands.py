@@ -96,8 +96,8 @@ def script(root: Path) -> list[tuple[Call, ...]]:
 
 
 def test_the_files_are_the_same_and_what_it_saves_is_measured(tmp_path: Path) -> None:
-    def hold(place: Path, on: bool) -> Run:
-        root = project(place)
+    def run_steps(directory: Path, on: bool) -> Run:
+        root = project(directory)
         with ScriptedModel(summary=SUMMARY) as model:
             conversation = conversation_in(root, model, on=on)
             batches, began = script(root), time.monotonic()
@@ -108,7 +108,9 @@ def test_the_files_are_the_same_and_what_it_saves_is_measured(tmp_path: Path) ->
         assert bool([text for text in _merged(model.requests[-1]) if markers(text)]) == on
         return Run(result_chars(model.requests), seconds, sum(map(len, batches)))
 
-    compare("openhands", {name: version(name) for name in ("openhands-sdk", "openhands-tools")}, hold, tmp_path, most=1)
+    compare(
+        "openhands", {name: version(name) for name in ("openhands-sdk", "openhands-tools")}, run_steps, tmp_path, most=1
+    )
 
 
 def test_the_conversation_keeps_every_real_output(model: ScriptedModel, root: Path) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from readcache.hosts import find_host
-from readcache.hosts.host import OwnFile, Where
+from readcache.hosts.host import InstallTarget, OwnFile
 from readcache.testing.hosts import Bash, Compact, Edit, Read, Rewind, Seen, Step, ToolUse, Worker
 from tests.helpers.files import WATCHDOG
 from tests.hosts.opencode.host import seen
@@ -30,9 +30,11 @@ export default (pi) => pi.registerCommand("back", { handler: (id, ctx) => ctx.na
 """
 
 
-def extension(place: Path, program: Sequence[str], *, is_user: bool, mode: str = "on") -> Path:
-    """Writes what `readcache init pi` does, for the project `place` or the user whose home that is."""
-    (change,) = find_host("pi").changes(Where(str(place), str(place), is_user, tuple(program), mode, "default"))
+def extension(directory: Path, program: Sequence[str], *, is_user: bool, mode: str = "on") -> Path:
+    """Writes what `readcache init pi` does, for the project `directory` or the user whose home that is."""
+    (change,) = find_host("pi").changes(
+        InstallTarget(str(directory), str(directory), is_user, tuple(program), mode, "default")
+    )
     assert isinstance(change, OwnFile)
     path = Path(change.path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -75,7 +77,7 @@ class Pi:
         self.ask("prompt", message="go on")
         self.until(lambda event: event["type"] == "agent_settled")
 
-    def hold(self, *steps: Step) -> list[Seen]:
+    def run_steps(self, *steps: Step) -> list[Seen]:
         """One `Seen` for each step."""
         return [self.step(step) for step in steps]
 
@@ -161,7 +163,7 @@ class PiHost:
             seen: list[Seen] = []
             for part in by_process(steps):
                 with pi(Path(home), root, *(["--continue"] if seen else []), **env) as running:
-                    seen += running.hold(*part)
+                    seen += running.run_steps(*part)
             return seen
 
     def normal(self, text: str) -> str:

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from readcache.testing.hosts import Step
-from tests.hosts.main_conversation import SECONDS, Held, command_line, held, version_of
+from tests.hosts.main_conversation import SECONDS, HostReport, command_line, host_report, version_of
 from tests.hosts.pi.host import PiHost, pi
 
 CAN = PiHost.can
 
 
-def hold(root: Path, steps: Sequence[Step], way: str) -> Held:
+def run_steps(root: Path, steps: Sequence[Step], way: str) -> HostReport:
     """Hold it."""
     home = root.parent / "home"
     home.mkdir()
@@ -21,5 +21,5 @@ def hold(root: Path, steps: Sequence[Step], way: str) -> Held:
     _, said = readcache("init", "pi", "--user")
     with pi(home, root) as running:
         running.model.delay = SECONDS
-        seen = running.hold(*steps)
-    return held(version_of("pi"), way, said, seen, readcache, "pi")
+        seen = running.run_steps(*steps)
+    return host_report(version_of("pi"), way, said, seen, readcache, "pi")

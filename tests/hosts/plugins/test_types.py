@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from readcache.hosts import find_host
-from readcache.hosts.host import OwnFile, Where
+from readcache.hosts.host import InstallTarget, OwnFile
 
 STRICT = ["--allowJs", "--checkJs", "--noEmit", "--strict", "--skipLibCheck"]
 FOR_NODE = ["--target", "es2023", "--module", "nodenext", "--types", "node"]
@@ -17,7 +17,7 @@ FOR_NODE = ["--target", "es2023", "--module", "nodenext", "--types", "node"]
 
 @pytest.mark.parametrize("name", ["opencode", "kilo", "pi"])
 def test_tsc_has_nothing_against_a_plugin(name: str, tmp_path: Path) -> None:
-    (plugin,) = find_host(name).changes(Where("/p", "/home/me", False, ("readcache",), "on", "max"))
+    (plugin,) = find_host(name).changes(InstallTarget("/p", "/home/me", False, ("readcache",), "on", "max"))
     assert isinstance(plugin, OwnFile)
     (tmp_path / "node_modules").symlink_to(Path(os.environ["READCACHE_TEST_NPM"]) / "node_modules")
     (tmp_path / "package.json").write_text('{"type": "module"}')

@@ -148,14 +148,14 @@ class TestPydanticAI(Conformance):
 
 def test_a_history_that_is_cut_inside_of_the_request_leaves_no_marker_without_its_lines(tmp_path: Path) -> None:
     suite = TestPydanticAI()
-    seen = suite.hold(tmp_path, (Bash("cat shop.py"),), (Bash("head -40 shop.py"),), Clear(), Clear())
+    seen = suite.run_steps(tmp_path, (Bash("cat shop.py"),), (Bash("head -40 shop.py"),), Clear(), Clear())
     assert "GONE" in "".join(seen[2].texts) or not markers("".join(seen[2].texts))
     assert seen[2].texts.count("[cleared]") == 1
     assert not markers("".join(seen[3].texts))
 
 
 def test_what_it_saves_is_measured(tmp_path: Path) -> None:
-    def hold(root: Path, on: bool) -> int:
+    def run_steps(root: Path, on: bool) -> int:
         talk, chars = Conversation(root, lambda: [ReadcacheCapability(str(root))] if on else []), 0
         for step in STEPS:
             talk.step(step)
@@ -163,7 +163,7 @@ def test_what_it_saves_is_measured(tmp_path: Path) -> None:
             chars += sum(len(_text(part)) for part in parts if isinstance(part, ToolReturnPart))
         return chars
 
-    measure("pydantic-ai", "pydantic-ai-slim", hold, tmp_path)
+    measure("pydantic-ai", "pydantic-ai-slim", run_steps, tmp_path)
 
 
 SHOP = "".join(f"def item_{n}(count: int) -> float:  # number {n} of the shop\n" for n in range(1, 61))

@@ -160,7 +160,7 @@ class TestStrands(Conformance):
 
 
 def test_what_it_saves_is_measured(tmp_path: Path) -> None:
-    def hold(root: Path, on: bool) -> int:
+    def run_steps(root: Path, on: bool) -> int:
         talk, chars = Conversation(root, lambda: [ReadcacheAgentPlugin(str(root))] if on else []), 0
         for step in STEPS:
             talk.step(step)
@@ -168,7 +168,7 @@ def test_what_it_saves_is_measured(tmp_path: Path) -> None:
             chars += sum(len(text_of(block)) for block in blocks if "toolResult" in block)
         return chars
 
-    measure("strands", "strands-agents", hold, tmp_path)
+    measure("strands", "strands-agents", run_steps, tmp_path)
 
 
 def cat(path: str = "shop.py") -> tuple[str, dict[str, Any]]:

@@ -95,12 +95,12 @@ ADAPTERS = (
     ),
     guarded(
         "claude-code: results that the server may have cleared count as sent",
-        gives(Transcript.may_cut, lambda _: False),
+        gives(Transcript.may_have_removed, lambda _: False),
         "hosts_core/test_claude_plugin.py::test_where_results_may_have_been_cleared_everything_is_shown",
     ),
     guarded(
         "a shell that changed its directory is where it was",
-        instead(ShellDirectory.ran, lambda *_, **__: None),
+        instead(ShellDirectory.follow, lambda *_, **__: None),
         "hosts_core/test_shell_directory.py::test_a_directory_that_is_there_is_followed",
     ),
     guarded(
@@ -115,7 +115,7 @@ ADAPTERS = (
     ),
     guarded(
         "codex: an output that Codex truncated counts as whole",
-        gives(codex.is_cut, lambda _: False),
+        gives(codex.is_truncated, lambda _: False),
         "replay/test_other_hosts.py::test_an_output_that_codex_cut_is_cut_for_its_hook_and_for_its_transcript",
     ),
     guarded(

@@ -11,14 +11,14 @@ from readcache.context.file_map import file_map
 from readcache.context.formed import sendable, well_formed
 from readcache.context.outdated import LaterReads, first_that_pays
 from readcache.context.prompt import known_lines, summary_in
-from readcache.context.pruner import mend_list, prune, prune_messages
+from readcache.context.pruner import prune, prune_messages, repair_list
 from readcache.context.tool_calls import failed_and_wrote_nothing, overwritten
 from tests.mutants.guarded.patching import gives, guarded, instead, takes
 
 CONTEXT = (
     guarded(
         "the session is not told of a new list",
-        instead(mend_list, lambda _, messages: list(messages)),
+        instead(repair_list, lambda _, messages: list(messages)),
         "context/test_prune_with_a_session.py::test_what_was_pruned_is_shown_again_when_it_is_asked_for",
         "context/test_clearing.py::test_what_was_cleared_is_shown_in_full_when_it_is_asked_for",
     ),
@@ -49,7 +49,7 @@ CONTEXT = (
     ),
     guarded(
         "a result is dropped though nothing holds its bytes",
-        gives(KeptResults.holds, lambda _: True),
+        gives(KeptResults.contains, lambda _: True),
         "context/test_prune.py::test_reads_of_other_parts_of_one_file_all_stay",
     ),
     guarded(

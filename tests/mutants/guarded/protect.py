@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from readcache.context.pruner import prune_messages
-from readcache.judging.protect import (
+from readcache.core.judging.protect import (
     concerns_protected,
     kept_label,
     leads_to_protected,
     shows_lines_of,
     shows_secrets,
 )
-from readcache.model.paths import matches, may_name
+from readcache.core.model.paths import matches_any, may_name
 from tests.mutants.guarded.patching import gives, guarded, instead, takes
 
 PROTECT = (
@@ -23,7 +23,7 @@ PROTECT = (
     ),
     guarded(
         "a glob names only files at its very path",
-        instead(matches, lambda path, globs: path in globs),
+        instead(matches_any, lambda path, globs: path in globs),
         "session/test_protected.py::test_a_glob_names_files_below_any_directory",
     ),
     guarded(

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from readcache.restore.choose import plan_restore
-from readcache.restore.evidence import is_removed
-from readcache.restore.plan import Bytes, RestoreItem, RestorePlan, printable
-from readcache.restore.rank import reasons_for, score
-from readcache.restore.refuse import why_not_name, why_not_output, why_not_text
+from readcache.core.restore.choose import plan_restore
+from readcache.core.restore.evidence import is_removed
+from readcache.core.restore.plan import Bytes, RestoreItem, RestorePlan, printable
+from readcache.core.restore.rank import reasons_for, score
+from readcache.core.restore.refuse import why_not_name, why_not_output, why_not_text
 from tests.mutants.guarded.patching import gives, guarded, instead, takes
 
 
@@ -99,7 +99,9 @@ RESTORE = (
     ),
     guarded(
         "restored lines are believed to stand a line lower",
-        gives(RestorePlan.pieces, lambda pieces: tuple(replace(piece, at=piece.at + 1) for piece in pieces)),
+        gives(
+            RestorePlan.source_map, lambda source_map: tuple(replace(mapped, at=mapped.at + 1) for mapped in source_map)
+        ),
         "restore/test_restore_and_compact.py::test_a_restored_section_is_a_source_for_raw_lines_and_for_numbers_that_the_marker_names",
     ),
     guarded(

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from readcache.serve.fields import checked
-from readcache.serve.logs import HeldLogs
+from readcache.serve.logs import OpenLogs
 from readcache.serve.mcp.files import allowed_path
 from readcache.serve.mcp.readers import READER, McpReaders
 from readcache.serve.protocol import Protocol, parse
@@ -79,12 +79,12 @@ SERVER = (
     ),
     guarded(
         "a sub-agent's call is judged by the main agent's log",
-        takes(HeldLogs.use, lambda **_: {"agent": "main"}),
+        takes(OpenLogs.use, lambda **_: {"agent": "main"}),
         "serve/test_held_logs.py::test_each_reader_is_answered_from_its_own_log",
     ),
     guarded(
         "a conversation's call is judged by another one's log",
-        takes(HeldLogs.use, lambda **_: {"session": "s"}),
+        takes(OpenLogs.use, lambda **_: {"session": "s"}),
         "serve/test_held_logs.py::test_each_reader_is_answered_from_its_own_log",
     ),
     guarded(

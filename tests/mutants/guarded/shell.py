@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from readcache.model.claims import WHOLE_TREE, Authored, Claim, FileLines, Reading, Write, is_blob
-from readcache.shell.never import is_answer
-from readcache.shell.read import read_command
+from readcache.core.model.claims import WHOLE_TREE, Authored, Claim, FileLines, Reading, Write, is_blob
+from readcache.core.shell.never import is_answer
+from readcache.core.shell.read import read_command
 from tests.mutants.guarded.patching import gives, guarded, takes
 
 
@@ -88,12 +88,12 @@ SHELL = (
     ),
     guarded(
         "an edit is not seen as a write",
-        gives(read_command, _writes(lambda w: not w.sure)),
+        gives(read_command, _writes(lambda w: not w.is_certain)),
         "shell/test_writers.py::test_the_files_that_a_command_changes_are_told",
     ),
     guarded(
         "a program's text names no file that it writes",
-        gives(read_command, _writes(lambda w: w.sure or w.key == WHOLE_TREE)),
+        gives(read_command, _writes(lambda w: w.is_certain or w.key == WHOLE_TREE)),
         "shell/test_ways_to_write.py::test_a_file_that_a_command_may_have_written_is_shown_again",
     ),
     guarded(
@@ -113,7 +113,7 @@ SHELL = (
     ),
     guarded(
         "a text counts as written though its command may not have run",
-        gives(read_command, _authored(lambda a: replace(a, ran=True, told_by_status=True))),
+        gives(read_command, _authored(lambda a: replace(a, executed=True, status_covers=True))),
         "session/test_what_was_content.py::test_a_write_that_may_have_failed_is_never_the_files_content",
     ),
     guarded(

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from readcache.model.tool_call import AskedCommand, AskedRead, ToolCall
+from readcache.core.model.tool_call import AskedCommand, AskedRead, ToolCall
 from readcache.transcripts.formats import recordings_in
-from readcache.transcripts.records import Damage, HistoryCut, RequestSent
+from readcache.transcripts.records import Damage, HistoryRemoval, RequestSent
 from tests.mutants.guarded.patching import each, gives, guarded, instead
 
 
@@ -57,12 +57,12 @@ TRANSCRIPTS = (
     ),
     guarded(
         "compactions and rewinds are not recorded",
-        gives(recordings_in, _items(HistoryCut, lambda _: None)),
+        gives(recordings_in, _items(HistoryRemoval, lambda _: None)),
         "replay/test_claude_code_chain.py::test_who_goes_back_takes_what_came_after_out_of_the_conversation",
     ),
     guarded(
         "a compaction keeps nothing",
-        gives(recordings_in, _items(HistoryCut, lambda c: replace(c, kept=frozenset()))),
+        gives(recordings_in, _items(HistoryRemoval, lambda c: replace(c, kept=frozenset()))),
         "replay/test_claude_code_chain.py::test_a_compaction_takes_all_but_what_it_says_it_kept",
         "replay/test_other_hosts.py::test_pi_has_a_tree_too_and_names_the_first_entry_that_a_compaction_kept",
     ),
@@ -119,7 +119,7 @@ TRANSCRIPTS = (
     ),
     guarded(
         "files that the host restored are not seen",
-        gives(recordings_in, _items(HistoryCut, lambda c: replace(c, restored=()))),
+        gives(recordings_in, _items(HistoryRemoval, lambda c: replace(c, restored=()))),
         "replay/test_claude_code_chain.py::test_files_that_the_host_showed_again_are_visible_and_no_calls",
     ),
     guarded(

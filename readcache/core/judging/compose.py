@@ -1,0 +1,200 @@
+"""Turns a judgement into what the reader sees and what the log keeps: segments, markers, the `Delivered` event."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice, zip_longest
+
+from readcache.core.judging.cuts import Replacement, make_replacements
+from readcache.core.judging.judge import Judgement
+from readcache.core.judging.omissions import count_chars
+from readcache.core.judging.protect import kept_label
+from readcache.core.model.call import Call
+from readcache.core.model.events import Account, Delivered, MappedSpan, MarkerRecord, Moment, Origin
+from readcache.core.model.policy import Mode, Policy, Rules
+from readcache.core.model.reply import UNCREDITED, Omitted, Outcome, Reason, Reply, Segment, Shown
+from readcache.core.model.view import View
+from readcache.core.model.withheld import without_text
+
+# An omission must save at least this many times the characters of its marker (contract: "costs twice over").
+GAIN = 2
+# Omissions beyond `Policy.max_markers` for which a marker is written, in case longer ones save too little. An output of
+# 1 MB may have thousands, and writing a marker takes longer than finding its lines.
+SPARE = 32
+# How often agents ask for the lines at once, by where they stand: in a result, in the agent's own edit, in a section
+# that was put back. Of 290 stubs in 164 public sessions, one vote a session; see tests/benchmarks/census.py. Sections
+# have the share of what a host had attached.
+ASKED_AGAIN = {Origin.RESULT: 0.04, Origin.COMMAND: 0.2, Origin.RESTORED: 0.3}
+
+
+def compose(view: View, call: Call, judgement: Judgement, rules: Rules) -> tuple[Reply, Delivered]:
+    """The reply and its event."""
+    policy = rules.policy
+    found = _worth(
+        call, judgement, make_replacements(view, call, judgement, rules.tag, policy.max_markers + SPARE), policy
+    )
+    worth, would_save = _worth_a_turn(view, call, judgement, found, policy)
+    everything = len(worth) == 1 and (worth[0].low, worth[0].high) == (0, len(judgement.lines))
+    if found and not worth:
+        judgement = replace(judgement, outcome=Outcome.FULL, reason=Reason.NOT_WORTH)
+    elif (judgement.identical or judgement.omissions) and (not worth or (not policy.partial and not everything)):
+        judgement, worth, would_save = replace(judgement, outcome=Outcome.FULL, reason=Reason.NO_GAIN), [], 0
+    elif judgement.outcome is Outcome.UNCHANGED and sum(c.high - c.low for c in worth) < len(judgement.lines):
+        judgement = replace(judgement, outcome=Outcome.PARTIAL)
+    if policy.clip is not None and worth:  # whatever it is worth that the reader sees more of the rest
+        would_save = saved_by(call.output, _assemble(call.output, judgement.lines, worth)[2], policy)
+    if policy.mode is Mode.ADVISE and worth:
+        judgement, worth = replace(judgement, outcome=Outcome.FULL, reason=Reason.ADVISED), []
+    return _reply(view, call, judgement, worth, rules, would_save)
+
+
+def _worth(call: Call, judgement: Judgement, replacements: Iterable[Replacement], policy: Policy) -> list[Replacement]:
+    """The first few that save enough, in the order of their lines: a reply with many holes is hard to read."""
+    worth = (
+        replacement
+        for replacement in replacements
+        if _chars(call, judgement.lines, replacement) >= GAIN * len(replacement.text)
+    )
+    return sorted(islice(worth, policy.max_markers), key=lambda replacement: replacement.low)
+
+
+def _worth_a_turn(
+    view: View, call: Call, judgement: Judgement, replacements: list[Replacement], policy: Policy
+) -> tuple[list[Replacement], int]:
+    """The cuts that together are worth it, and the tokens that they save. Those asked for most often go first."""
+    for share in sorted({_asked_again(replacement) for replacement in replacements}, reverse=True):
+        some = [replacement for replacement in replacements if _asked_again(replacement) <= share]
+        tokens = _saved(call.output, judgement.lines, some, policy)
+        if is_worth(view, tokens, policy, share):
+            return some, tokens
+    return [], 0
+
+
+def _asked_again(replacement: Replacement) -> float:
+    return max(
+        (ASKED_AGAIN[span.origin] for span in replacement.marker.source_spans), default=ASKED_AGAIN[Origin.RESULT]
+    )
+
+
+def is_worth(view: View, tokens: int, policy: Policy, asked_again: float = ASKED_AGAIN[Origin.RESULT]) -> bool:
+    """True if omitting so many tokens, net, saves the share of one more turn that the policy demands while they would
+    be carried, and no less than the share of readers who ask for them again. It never looks at what the lines say."""
+    if not policy.min_worth:
+        return True
+    carried = view.carried // policy.prices.chars_per_token  # it need not be known better
+    share = max(policy.min_worth, asked_again)
+    return policy.prices.of_text(tokens) >= share * policy.prices.of_turn(carried)
+
+
+def pass_through(call: Call, reason: Reason) -> Reply:
+    """All of the output, untouched."""
+    shown = (Shown(call.output),)
+    return Reply(call.output, call.exit_code or 0, Outcome.FULL, reason, shown, call.call_id, 0, call.output)
+
+
+def _reply(
+    view: View, call: Call, judgement: Judgement, replacements: list[Replacement], rules: Rules, would_save: int
+) -> tuple[Reply, Delivered]:
+    policy = rules.policy
+    segments, markers, text = _assemble(call.output, judgement.lines, replacements)
+    outcome, reason = judgement.outcome, judgement.reason
+    asked = () if judgement.source_map else tuple(sorted(call.reading.keys))
+    event = Delivered(
+        call_id=call.call_id,
+        text=text,
+        label=kept_label(call, policy),
+        source_map=_shown_source_map(judgement.source_map, replacements, len(judgement.lines)),
+        markers=markers,
+        changed=judgement.changed,
+        credited=reason not in UNCREDITED,
+        when=Moment(judgement.number, view.calls.tokens + policy.tokens(text), call.batch, call.started),
+        account=Account(
+            call.request,
+            outcome,
+            reason,
+            count_shown(call.output, policy, len),
+            would_save,
+            asked,
+            host=rules.host,
+            tool=call.tool,
+        ),
+    )
+    if not event.credited:
+        event = without_text(event)
+    saved = would_save if replacements else 0
+    return Reply(text, call.exit_code or 0, outcome, reason, segments, call.call_id, saved, call.output), event
+
+
+def _chars(call: Call, lines: Sequence[str], replacement: Replacement) -> int:
+    if replacement.high - replacement.low == len(lines):
+        return len(call.output) + (not call.output.endswith("\n"))
+    return count_chars(lines, replacement.low, replacement.high)
+
+
+def count_shown(text: str, policy: Policy, count: Callable[[str], int]) -> int:
+    """How much of a text the harness shows. What the harness itself cuts is not our saving."""
+    return count(text) if policy.clip is None else sum(map(count, policy.clip.kept(text)))
+
+
+def saved_by(output: str, text: str, policy: Policy) -> int:
+    """Tokens that the reader is spared who gets `text` for `output`."""
+    return count_shown(output, policy, policy.tokens) - count_shown(text, policy, policy.tokens)
+
+
+def _saved(output: str, lines: Sequence[str], replacements: list[Replacement], policy: Policy) -> int:
+    count = policy.tokens
+    if len(replacements) == 1 and replacements[0].high - replacements[0].low == len(lines):
+        return count(output) - count(replacements[0].text + "\n")
+    return sum(count("\n".join(lines[c.low : c.high]) + "\n") - count(c.text + "\n") for c in replacements)
+
+
+def _shown_spans(replacements: list[Replacement], count: int) -> Iterator[tuple[int, int, int]]:
+    """(low, high, place): output lines low to high - 1 are shown, from line `shown_at` of the reply on.
+
+    There is one before each cut and one after the last, and they may be empty."""
+    at = shown_at = 0
+    for replacement in replacements:
+        yield at, replacement.low, shown_at
+        shown_at += replacement.low - at + 1
+        at = replacement.high
+    yield at, count, shown_at
+
+
+def _assemble(
+    output: str, lines: Sequence[str], replacements: list[Replacement]
+) -> tuple[tuple[Segment, ...], tuple[MarkerRecord, ...], str]:
+    if not replacements:
+        return (Shown(output),), (), output
+    segments: list[Segment] = []
+    markers: list[MarkerRecord] = []
+    parts: list[str] = []
+    for (low, high, shown_at), replacement in zip_longest(_shown_spans(replacements, len(lines)), replacements):
+        if high > low:
+            is_unterminated = high == len(lines) and not output.endswith("\n")
+            parts.append("\n".join(lines[low:high]) + ("" if is_unterminated else "\n"))
+            segments.append(Shown(parts[-1]))
+        if replacement is not None:
+            marker = replace(replacement.marker, line=shown_at + high - low)
+            markers.append(marker)
+            segments.append(Omitted(marker.path, marker.start, marker.end, marker.sources))
+            parts.append(replacement.text + "\n")
+    return tuple(segments), tuple(markers), "".join(parts)
+
+
+def _shown_source_map(
+    source_map: tuple[MappedSpan, ...], replacements: list[Replacement], count: int
+) -> tuple[MappedSpan, ...]:
+    """The remaining pieces, at their places in the reply's text."""
+    if not replacements:
+        return source_map
+    out: list[MappedSpan] = []
+    for mapped in source_map:
+        end = mapped.at + mapped.count
+        for low, high, shown_at in _shown_spans(replacements, count):
+            first, last = max(low, mapped.at), min(high, end)
+            if first < last:
+                number = mapped.first and mapped.first + first - mapped.at
+                at, eof = shown_at + first - low, mapped.eof and last == end
+                out.append(replace(mapped, at=at, count=last - first, first=number, eof=eof))
+    return tuple(out)

@@ -1,0 +1,286 @@
+"""The words of a marker: which lines were omitted and where they stand, and nothing that is not known.
+
+Of lines 5 to 30 of a file, shown by one `cat` and not known to have changed since:
+
+    [UNCHANGED 7f3a.12: app.py lines 5-30, above in "cat src/app.py"; repeat to see]
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+
+from readcache.core.judging import marker
+from readcache.core.judging.cover import Match, is_outdated
+from readcache.core.judging.judge import Judgement
+from readcache.core.judging.omissions import (
+    MOST_FILES,
+    MOST_SPANS,
+    LinesThere,
+    Omission,
+    count_chars,
+    describe,
+    file_span,
+    is_bare,
+    named_lines,
+    number_there,
+    spans_of,
+)
+from readcache.core.model.call import Call
+from readcache.core.model.claims import is_blob
+from readcache.core.model.events import MappedSpan, MarkerRecord, Origin, SourceSpan
+from readcache.core.model.key_view import Delivery, VisibleSpan
+from readcache.core.model.spans import Spans, merge_spans
+from readcache.core.model.text import GREP, count_lines, digest, digest_lines, path_in
+from readcache.core.model.view import View
+
+_CHANGED = ", changed since"
+_MAYBE_CHANGED = ", maybe changed since"  # the agent wrote it, or may have: what came of it is not known
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """Output lines low to high - 1, and the marker that replaces them."""
+
+    low: int
+    high: int
+    marker: MarkerRecord  # its `line` is not known yet
+
+    @property
+    def text(self) -> str:
+        """The marker's text, without a newline."""
+        return self.marker.wording
+
+
+def make_replacements(view: View, call: Call, judgement: Judgement, tag: str, most: int) -> Iterator[Replacement]:
+    """A cut for each of the `most` longest omissions that a marker can describe, the longest first. `tag`: the
+    session's."""
+    name = f"{tag}.{judgement.number}"
+    if judgement.identical is not None:
+        yield _identical(view, call, judgement, judgement.identical, name)
+        return
+    longest = heapq.nlargest(most, judgement.omissions, lambda o: count_chars(judgement.lines, o.low, o.high))
+    for omission in longest:
+        if replacement := _replacement(view, call, judgement, omission, name):
+            yield replacement
+
+
+def end_of(call: Call) -> str:
+    """The end of a marker: how to get the bytes. Repeating a command that may do more than read does it twice.
+    That a command failed is news, whatever of its output was seen."""
+    if call.reading.only_reads:
+        return f"exit {call.exit_code}; {marker.ASK_AGAIN}" if call.exit_code else marker.ASK_AGAIN
+    return "it ran" if call.exit_code is None else f"it ran, exit {call.exit_code}"
+
+
+def _source(view: View, delivery: Delivery) -> marker.Source:
+    """Return a visible text as a marker names it."""
+    event = delivery.event
+    is_earlier = event.origin is not Origin.RESTORED and view.calls.newest_of(event.label) > delivery.call
+    path = marker.split_tool(event.label)[1]
+    file = name_files(view, [path])[path] if path else ""
+    return marker.Source(event.label, event.origin, is_earlier=is_earlier, file=file)
+
+
+def _identical(view: View, call: Call, judgement: Judgement, identical: Delivery, name: str) -> Replacement:
+    count = len(judgement.lines)
+    stale = any(view.was_written_since(key, identical) for key in call.reading.keys)
+    word = marker.UNCHANGED if identical.event.label == call.label and not stale else marker.LEFT_OUT
+    what = f"this output, {count} line{'s' if count > 1 else ''}"
+    note = _MAYBE_CHANGED if stale else ""
+    text = marker.write_marker(name, word, what, [_source(view, identical)], note, end_of(call))
+    span = SourceSpan(identical.event.call_id, identical.event.origin, 0, count, digest_lines(judgement.lines))
+    return Replacement(
+        0, count, MarkerRecord(0, None, 1, count, (identical.event.call_id,), wording=text, stands=(span,))
+    )
+
+
+def _replacement(view: View, call: Call, judgement: Judgement, omission: Omission, name: str) -> Replacement | None:
+    """Return None if no marker can describe the lines."""
+    matches = omission.matches
+    described = describe(matches)
+    selected = _selected(view, matches, judgement.lines)
+    if described is None or selected is None:
+        return None
+    paths = dict.fromkeys(key for match in matches for key in (*match.mapped.keys, *match.visible.mapped.keys))
+    names = name_files(view, list(paths))
+    files = named_lines(matches)
+    what = _what(files, omission, names) + selected
+    note = _note(view, judgement, matches)
+    word = _word(call, judgement, omission, note)
+    text = marker.write_marker(name, word, what, list(_sources(view, described, files, names)), note, end_of(call))
+    mapped, path, start = matches[0].mapped, None, omission.low + 1
+    if all(match.mapped is mapped for match in matches) and len(mapped.keys) == 1 and mapped.first > 0:
+        path, start = mapped.keys[0], mapped.first + omission.low - mapped.at
+    end = start + omission.high - omission.low - 1
+    sources = tuple(dict.fromkeys(match.visible.event.call_id for match in matches))
+    numbered = any(match.mapped.sep is not None for match in matches)
+    stands = _stands_of(view, matches, judgement.lines[omission.low : omission.high])
+    return Replacement(omission.low, omission.high, MarkerRecord(0, path, start, end, sources, numbered, text, *stands))
+
+
+# ---------------------------------------------------------------- the word
+
+
+def _word(call: Call, judgement: Judgement, omission: Omission, note: str) -> str:
+    if note or not all(map(_is_at_same_lines, omission.matches)):
+        return marker.LEFT_OUT
+    everything = (omission.low, omission.high) == (0, len(judgement.lines))
+    is_file = (
+        everything
+        and call.reading.is_whole_file
+        and all(match.mapped.eof or match.mapped.sep for match in omission.matches)
+    )
+    return marker.FILE_UNCHANGED if is_file and _has_same_bytes(call, omission.matches) else marker.UNCHANGED
+
+
+def _is_at_same_lines(match: Match) -> bool:
+    """True if the lines stand at the source as lines of the same file, with the same numbers."""
+    ours, theirs = match.mapped, match.visible.mapped
+    if len(ours.keys) != 1 or ours.keys != theirs.keys or not ours.first or not theirs.first or is_blob(ours.keys[0]):
+        return False
+    same_line = theirs.first + match.at == ours.first + match.low - ours.at
+    return same_line and not is_bare(match) and (ours.sep is None or ours.shift == theirs.shift)
+
+
+def _has_same_bytes(call: Call, matches: Sequence[Match]) -> bool:
+    """True if the source has the same text before the lines and after the last one."""
+    last = matches[-1].visible
+    same_end = ends_in_newline(last) == call.output.endswith("\n")
+    return same_end and all(match.mapped.sep == match.visible.mapped.sep for match in matches)
+
+
+def ends_in_newline(visible: VisibleSpan) -> bool:
+    """Does its last line?"""
+    text, mapped = visible.event.text, visible.mapped
+    return text.endswith("\n") or mapped.at + mapped.count <= text.count("\n")
+
+
+def _note(view: View, judgement: Judgement, matches: Sequence[Match]) -> str:
+    of_file = (match for match in matches if match.visible.mapped.keys)
+    if any(key in judgement.changed for match in of_file for key in match.mapped.keys):
+        return _CHANGED
+    return _MAYBE_CHANGED if is_outdated(view, matches, judgement.changed) else ""
+
+
+# ---------------------------------------------------------------- what and where
+
+
+def name_files(view: View, paths: Sequence[str]) -> dict[str, str]:
+    """Name each path so that it differs from every other file in view."""
+    return marker.names_of(paths, (key for path in paths for key in view.namesakes(path)))
+
+
+def _what(files: dict[str, Spans] | None, omission: Omission, names: dict[str, str]) -> str:
+    """Return in words which lines are omitted: lines of files if they are known, otherwise lines of this output."""
+    if files is not None:
+        return " and ".join(f"{names[path]} {marker.spell_lines(found)}" for path, found in files.items())
+    paths = list(dict.fromkeys(key for match in omission.matches for key in match.mapped.keys))
+    of_paths = f" ({', '.join(names[path] for path in paths)})" if 0 < len(paths) <= MOST_FILES else ""
+    return f"output {marker.spell_lines([(omission.low + 1, omission.high)])}{of_paths}"
+
+
+def _selected(view: View, matches: Sequence[Match], lines: Sequence[str]) -> str | None:
+    """In words: which lines `grep -n` selected, and did not print for context, where the source does not show it by the
+    same mark behind the number. None: too many to say."""
+    searched = [match for match in matches if match.mapped.sep == GREP and not _is_same_search(view, match, lines)]
+    if not searched:
+        return ""
+    found = [
+        file_span(match)[0] + n
+        for match in searched
+        for n in range(match.high - match.low)
+        if _is_hit(lines[match.low + n])
+    ]
+    spans = merge_spans((number, number) for number in found)
+    if len(spans) > MOST_SPANS:
+        return None
+    return f" (selected: {marker.spell_spans(spans) if spans else 'none'})"
+
+
+def _is_same_search(view: View, match: Match, lines: Sequence[str]) -> bool:
+    return match.visible.mapped.sep == GREP and list(_lines_there(view, match)) == list(lines[match.low : match.high])
+
+
+def _is_hit(line: str) -> bool:
+    """True for a line of `grep -n` that the pattern selected: `12:x`, not `12-x`."""
+    return line.lstrip("0123456789").startswith(":")
+
+
+def _sources(
+    view: View, described: Sequence[LinesThere], files: dict[str, Spans] | None, names: dict[str, str]
+) -> Iterator[marker.Source]:
+    in_file = files is not None and len(files) == 1
+    of_output = files is not None and not in_file
+    for there in described:
+        spans = (file_span(match) if in_file else (match.low + 1, match.high) for match in there.matches)
+        lines = merge_spans(spans) if len(described) > 1 else ()
+        same = in_file and all(match.mapped.keys == match.visible.mapped.keys for match in there.matches)
+        source, words = _source(view, there.matches[0].visible.delivery), _there(there, names)
+        yield replace(source, lines=lines, of_output=of_output, there=words, same_file=same, form=there.form)
+
+
+def _there(there: LinesThere, names: dict[str, str]) -> str:
+    """Return in words which lines they are at the source, in the order of this output. Return "" if that is plain:
+    lines of the same file, with the same numbers, in one piece."""
+    named_file = marker.split_tool(there.matches[0].visible.event.label)[1]
+    by_file: dict[str, list[Match]] = {}
+    for match in there.matches:
+        by_file.setdefault(_file_there(match, names, named_file), []).append(match)
+    if all(map(number_there, there.matches)):
+        is_plain = not there.spans and not any(by_file) and not any(map(_other_files, there.matches))
+        return "" if is_plain else " and ".join(map(_numbers_there, by_file, by_file.values()))
+    file = next(iter(by_file)) if len(by_file) == 1 else ""
+    return f"{file} {marker.spell_lines(there.spans)} {marker.OF_OUTPUT}".lstrip() if there.spans else file
+
+
+def _numbers_there(file: str, matches: Sequence[Match]) -> str:
+    return f"{file} {marker.spell_lines(spans_of((number_there(match), match) for match in matches))}".lstrip()
+
+
+def _file_there(match: Match, names: dict[str, str], named_file: str) -> str:
+    """The source's file, unless the marker has named it already, or names it as the file `named_file` of a tool."""
+    other = next((names[key] for key in _other_files(match) if match.mapped.keys and key != named_file), "")
+    return other or marker.name_path(_path_there(match))
+
+
+def _other_files(match: Match) -> list[str]:
+    """Files at the source that the marker still has to name: it has not named them, or only among several. The heading
+    of a restored section names no file."""
+    ours, theirs = match.mapped.keys, match.visible.mapped.keys
+    is_restored = match.visible.event.origin is Origin.RESTORED
+    return [key for key in theirs if key not in ours or (is_restored and len(ours) > 1)]
+
+
+def _path_there(match: Match) -> str:
+    """The path that the source shows with the lines, if it differs from the file that the marker names."""
+    path = path_in(match.visible.mapped.sep).removeprefix("./")
+    is_same = all(f"/{key}".endswith(f"/{path.lstrip('/')}") for key in match.mapped.keys)
+    return "" if is_same else path
+
+
+# ---------------------------------------------------------------- for the log
+
+
+def _stands_of(view: View, matches: Sequence[Match], left_out: Sequence[str]) -> tuple[tuple[SourceSpan, ...], str]:
+    """Return the stands of an omission. Its lines are recognised by them in a text that was cut. Also return the lines
+    themselves if the sources show them with other numbers, or with numbers that this output does not have."""
+    there = [_lines_there(view, match) for match in matches]
+    stands = tuple(_stand(match, lines) for match, lines in zip(matches, there, strict=True))
+    is_same = (there[0] if len(there) == 1 else list(chain.from_iterable(there))) == left_out
+    return stands, "" if is_same else "\n".join(left_out)
+
+
+def _lines_there(view: View, match: Match) -> Sequence[str]:
+    """Return the lines of a run as its source shows them, numbers included."""
+    mapped = MappedSpan((), match.visible.mapped.at + match.at, match.high - match.low)
+    return view.bodies(VisibleSpan(match.visible.delivery, mapped))
+
+
+def _stand(match: Match, lines: Sequence[str]) -> SourceSpan:
+    event = match.visible.event
+    is_all = len(lines) == count_lines(event.text) and event.text.endswith("\n")
+    named = digest(event.text) if is_all else digest_lines(lines)
+    return SourceSpan(event.call_id, event.origin, match.visible.mapped.at + match.at, len(lines), named)

@@ -1,0 +1,56 @@
+"""Unified diffs, by their shape alone: which lines of a text are lines of the files as they are behind the change."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from readcache.core.model.events import MappedSpan
+from readcache.core.model.text import DIFF
+
+_HEADER = re.compile(r"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+
+
+def find_changes(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """(low, high) of each hunk, its header included. A hunk that was cut short goes as far as it goes."""
+    at = 0
+    while at < len(lines):
+        header = _HEADER.match(lines[at]) if lines[at].startswith("@@ -") else None
+        low, at = at, at + 1
+        if header is None:
+            continue
+        old, new = int(header[1] or 1), int(header[3] or 1)
+        while at < len(lines) and (old > 0 or new > 0):
+            mark = lines[at][:1]
+            if mark in ("", " ", "+") and new > 0:  # editors take the blank of an empty line away
+                old, new = old - (mark != "+"), new - 1
+            elif mark in ("-", "\\"):
+                old -= mark == "-"
+            else:
+                break
+            at += 1
+        yield low, at
+
+
+def find_hunks(lines: Sequence[str]) -> Iterator[MappedSpan]:
+    """The stretches of context and new lines in hunks, each with its number in the new file; of no key, since what the
+    names in a diff are relative to is not known."""
+    done, path = 0, ""
+    for low, high in find_changes(lines):
+        path = next((_path(line) for line in reversed(lines[done:low]) if line.startswith("+++ ")), path)
+        header = _HEADER.match(lines[low])
+        start, number, done = low + 1, int(header[2]) if header else 0, high
+        for at in range(low + 1, high):
+            if lines[at][:1] in ("-", "\\"):
+                yield from _mapped(start, at, number, path)
+                start, number = at + 1, number + at - start
+        yield from _mapped(start, high, number, path)
+
+
+def _path(line: str) -> str:
+    return line[4:].partition("\t")[0].removeprefix("b/")
+
+
+def _mapped(low: int, high: int, number: int, path: str) -> Iterator[MappedSpan]:
+    if high > low and number:
+        yield MappedSpan((), low, high - low, number, DIFF + path)

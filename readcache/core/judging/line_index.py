@@ -1,0 +1,125 @@
+"""Where any visible line stands: the one structure that looks at every line of every output.
+
+    index.propose(["def run():", "    return 1"])     # the visible texts in which most of these lines stand
+
+It proposes places; `judging.search` compares the text. Added deliveries are indexed at the next look-up. Answers by
+line numbers alone never need it.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from readcache.core.judging.diffs import find_hunks
+from readcache.core.model.events import MappedSpan
+from readcache.core.model.key_view import Delivery, VisibleSpan
+from readcache.core.model.text import ELISION, bodies, is_blank, split_lines
+
+# Places proposed for one output; 48 instead save nothing more over the recorded sessions.
+MOST_PROPOSED = 16
+FIRST_SLOTS = 1000
+MANY_SLOTS = 100_000  # from here on the table grows by half: it is worth a megabyte
+_HALF = 0xFFFFFFFF
+
+
+class LineIndex:
+    """The newest place of each visible line that says something."""
+
+    def __init__(self, deliveries: Iterable[Delivery] = ()) -> None:
+        self._table = _Table()
+        self._visible_spans: list[VisibleSpan] = []
+        self._waiting = list(deliveries)
+
+    def add(self, delivery: Delivery) -> None:
+        """One more delivery."""
+        self._waiting.append(delivery)
+
+    def take_in(self) -> None:
+        """Looks at what was added."""
+        for delivery in self._waiting:
+            self._take_in(delivery)
+        self._waiting.clear()
+
+    def _take_in(self, delivery: Delivery) -> None:
+        """Index the lines of a delivery, without its markers, and without what stands for lines that the host cut."""
+        if not delivery.event.credited:
+            return
+        lines = split_lines(delivery.event.text)
+        markers = {marker.line for marker in delivery.event.markers}
+        markers.update(at for at, line in enumerate(lines) if line == ELISION)
+        for mapped in fill_gaps(delivery.event.source_map, len(lines), markers):
+            self._add(delivery, mapped, lines)
+            if mapped.sep is None:
+                inside = lines[mapped.at : mapped.at + mapped.count]
+                for found in find_hunks(inside):
+                    self._add(delivery, replace(found, at=mapped.at + found.at), lines)
+
+    def _add(self, delivery: Delivery, mapped: MappedSpan, lines: Sequence[str]) -> None:
+        self._visible_spans.append(VisibleSpan(delivery, mapped))
+        inside = bodies(lines[mapped.at : mapped.at + mapped.count], mapped.sep)
+        self._table.put([body for body in {*inside} if not is_blank(body)], len(self._visible_spans))
+
+    def propose(self, texts: Iterable[str]) -> list[VisibleSpan]:
+        """The references in which most of these bodies stand, best first, of equals the newer."""
+        self.take_in()
+        votes = Counter(self._table.numbers_of(texts))
+        best = sorted(votes, key=lambda number: (-votes[number], -number))
+        return [self._visible_spans[number - 1] for number in best[:MOST_PROPOSED]]
+
+
+class _Table:
+    """The newest place, from 1 on, of each line: a hash table of eight bytes a line, half of them its hash; a dict
+    takes ten times that. Two lines of one hash are one to it, which costs a look and no more."""
+
+    def __init__(self) -> None:
+        self._slots = array("Q", bytes(8 * FIRST_SLOTS))
+        self._used = 0
+
+    def put(self, lines: Sequence[str], number: int) -> None:
+        """These lines stand at the place now."""
+        least = (self._used + len(lines)) * 4 // 3 + 1  # fuller, and looking for a slot takes long
+        if least > len(self._slots):
+            self._grow(max(least, len(self._slots) * (3 if len(self._slots) > MANY_SLOTS else 4) // 2))
+        slots = self._slots
+        for name, at in self._find([hash(line) & _HALF for line in lines]):
+            self._used += not slots[at]
+            slots[at] = name << 32 | number
+
+    def numbers_of(self, lines: Iterable[str]) -> Iterator[int]:
+        """The place of each of these lines that has one."""
+        slots = self._slots
+        for _, at in self._find(hash(line) & _HALF for line in lines):
+            if slot := slots[at]:
+                yield slot & _HALF
+
+    def _find(self, names: Iterable[int]) -> Iterator[tuple[int, int]]:
+        """Each of these hashes, and its slot: the next free one where it has none. That may be filled before the next
+        hash is asked for."""
+        slots, size = self._slots, len(self._slots)
+        for name in names:
+            at = name % size
+            while (slot := slots[at]) and slot >> 32 != name:
+                at = at + 1 if at + 1 < size else 0
+            yield name, at
+
+    def _grow(self, size: int) -> None:
+        kept, self._slots = [slot for slot in self._slots if slot], array("Q", bytes(8 * size))
+        for slot, (_, at) in zip(kept, self._find(slot >> 32 for slot in kept), strict=True):
+            self._slots[at] = slot
+
+
+def fill_gaps(source_map: Iterable[MappedSpan], count: int, markers: Iterable[int] = ()) -> Iterator[MappedSpan]:
+    """A text of `count` lines as pieces without a hole: those of files as they are, and between them pieces of no file.
+    The lines that are markers are left out."""
+    stops: list[tuple[int, int, MappedSpan | None]] = [(line, line + 1, None) for line in markers]
+    stops += [(p.at, p.at + p.count, p) for p in source_map]
+    at = 0
+    for low, high, mapped in [*sorted(stops, key=lambda stop: stop[0]), (count, count, None)]:
+        if low > at:
+            yield MappedSpan((), at, low - at)
+        if mapped is not None and low >= at:
+            yield mapped
+        at = max(at, high)

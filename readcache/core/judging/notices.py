@@ -1,0 +1,94 @@
+"""Lines of an output that are not content: complaints of programs, and notices that something was cut.
+
+Both are known by their shape alone. A file may hold such lines as well: then fewer of its lines get numbers, and none
+is left out that would not have been.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+# Characters. No tool says more than this in one line about what it cut or could not do.
+_LONGEST = 400
+
+# Error messages of the C library, of shells and of programs.
+_STRERRORS = (
+    "No such file or directory|Permission denied|Is a directory|Not a directory|Read-only file system"
+    "|No space left on device|Disk quota exceeded|Operation not permitted|Operation not supported|File name too long"
+    "|Input/output error|Too many open files|Too many levels of symbolic links|Text file busy|File exists"
+    "|Directory not empty|Device or resource busy|Stale file handle|Bad file descriptor|Broken pipe|File too large"
+    "|Cannot allocate memory|Argument list too long|Connection refused|Connection timed out|Host is down"
+    "|No such device or address|Invalid argument|Resource temporarily unavailable|cannot overwrite existing file"
+    "|ambiguous redirect|restricted: cannot redirect output|command not found|not found|is a directory"
+    "|not a regular file|No such container|Transport endpoint is not connected"
+)
+_COMPLAINT = re.compile(
+    rf".*: (?:{_STRERRORS})(?: \(os error \d+\))?[.;]?\s*$"
+    r"|(?:\S*/)?(?:cat|nl|head|tail|sed|[ef]?grep|rg|tee|cp|mv|rm|mkdir|touch|ls|git|bash|sh|dash|zsh): "
+    r"(?:can't |cannot |couldn't |could not |unable to |error |invalid |unrecogni[sz]ed |unknown |illegal |missing "
+    r"|too few |no matches found|regex parse error|-e expression #\d)"
+    r"|fatal: |Try '.*--help' for more information"
+    r"|Error response from daemon: |OCI runtime exec failed|Error: No such container"
+    r"|(?:bash|sh|dash|zsh): (?:line )?\d+: "
+    r"|ssh: |kex_exchange_identification: |Connection to \S+ closed"
+)
+_TRUNCATED = r"(?:truncated|omitted|clipped|elided)"
+_GONE = r"(?:truncated|omitted|clipped|elided|snipped|trimmed|skipped|removed|hidden|left out|not shown|more|remaining)"
+_UNIT = r"(?:lines?|characters?|chars?|bytes?|tokens?|words?|[KMkm]?i?B)"
+_SAID_FIRST = (
+    r"^\W*(?:warning|note|output|response|results?|content|observation|file|the (?:output|file|result|response)"
+    r"|command output)\b.{0,100}\b(?:truncated|clipped|too (?:long|large)\b|exceed)"
+)
+_NOTICE_IN_FRONT = re.compile(_SAID_FIRST, re.IGNORECASE)
+_NOTICE = re.compile(
+    # a line of its own between brackets or dots: "[... 12 lines omitted ...]", "... output truncated ..."
+    rf"^\s*(?:[\[(<{{…]|\.\.\.|\*\*\*|---?).*\b{_TRUNCATED}\b(?!.*=[\"'{{]).*(?:[\])>}}….]|\*\*\*|--)\s*$"
+    # anywhere, as where characters were counted: "con…558 tokens truncated…git", "x... [120 characters truncated] ..."
+    rf"|(?:…|\.\.\.|[\[(<])\s*[\[(<]?\s*\+?\d[\d,._]*\s*(?:more )?{_UNIT}\s+(?:more |were |was )?{_GONE}"
+    rf"|(?:…|\.\.\.) ?(?:\w+ ){{0,3}}{_TRUNCATED} ?(?:…|\.\.\.)"
+    rf"|[\[(<](?:\w+ )?(?:skipped|hid|removed|dropped|cut) \d[\d,._]* {_UNIT}\b"
+    rf"|\[\.\.\.[^\]]{{0,120}}\b{_TRUNCATED}\b|\[(?:\w+ )?{_TRUNCATED}\]"
+    rf"|<(?:(?:output|response|content|file|text|result|observation)[ _-])?(?:truncated|clipped|elided)\b"
+    # at the beginning of a line: "... 120 more lines", "Warning: truncated output (original token count: 10558)"
+    rf"|^\s*(?:…|\.\.\.)\s*[\[(]?\+?\d[\d,._]*\s+(?:more\s+)?{_UNIT}\b"
+    rf"|{_SAID_FIRST}"
+    rf"|^\s*\d[\d,._]*\s+{_UNIT}\s+(?:were |was )?(?:truncated|omitted|clipped|elided|snipped)\s*\.?\s*$",
+    re.IGNORECASE,
+)
+# One of these stands in a notice, unless it is the first thing said: to look for them is ten times as fast as any
+# pattern.
+_NOTICE_WORDS = ("runcated", "mitted", "lipped", "lided", " lines")
+_FIRST = 3  # lines at the beginning that are looked at without one
+# A number is looked at from its first digit on alone: a line may be one number of a million digits.
+_COUNTED = re.compile(
+    rf"(?<![\d,._])[,._]*\d[\d,._]*\s*{_UNIT}\s+{_TRUNCATED}|<response clipped>|\[\.\.\.", re.IGNORECASE
+)
+
+
+def find_complaints(lines: Sequence[str]) -> list[int]:
+    """The indexes of lines in which a program says that it could not do something: `cat: f: Permission denied`."""
+    return [at for at, line in enumerate(lines) if complains(line)]
+
+
+def complains(line: str) -> bool:
+    """True if a program says in this line that it could not do something."""
+    return line[:1] not in ("", " ", "\t") and len(line) <= _LONGEST and _COMPLAINT.match(line) is not None
+
+
+def find_truncations(lines: Sequence[str]) -> list[int]:
+    """The indexes of the lines that say that a tool or a host cut something."""
+    text = "\n".join(lines)
+    words = [word for word in _NOTICE_WORDS if word in text]
+    found = [at for at, line in enumerate(lines[:_FIRST]) if _NOTICE_IN_FRONT.match(line)]
+    if words:
+        found += [at for at, line in enumerate(lines) if any(word in line for word in words) and _is_notice(line)]
+    return sorted(set(found))
+
+
+def _is_notice(line: str) -> bool:
+    if len(line) <= _LONGEST:
+        return _NOTICE.search(line) is not None
+    # a line that was cut in its middle may be long on either side of the notice
+    around = (line[max(0, found.start() - 100) : found.end() + 100] for found in _COUNTED.finditer(line))
+    return any(_NOTICE.search(part) for part in around)

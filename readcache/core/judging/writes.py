@@ -1,0 +1,121 @@
+"""What a call wrote, as events in the order in which it happened.
+
+A command's own writes stand in the log before the delivery of its output, or, where it read the file first
+(`cat f; sed -i … f`), after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from readcache.core.judging.notices import find_complaints
+from readcache.core.judging.protect import kept_label, leads_to_protected, may_keep
+from readcache.core.model.call import Call
+from readcache.core.model.claims import Authored, Claim, FileLines, Reading, Write
+from readcache.core.model.events import Delivered, Event, MappedSpan, Moment, Origin, Wrote
+from readcache.core.model.paths import matches_any
+from readcache.core.model.policy import Policy
+from readcache.core.model.reply import Reason
+from readcache.core.model.text import count_lines, split_lines
+from readcache.core.model.view import View
+from readcache.core.model.writes import concerns
+
+
+def split_writes(reading: Reading) -> tuple[list[Write], list[Write]]:
+    """The writes before the command's own reads of their files, and those after."""
+    before: list[Write] = []
+    after: list[Write] = []
+    for write in reading.writes:
+        earlier = _read_keys(reading.claims[: write.before], write.key)
+        later = _read_keys(reading.claims[write.before :], write.key)
+        if not earlier or later:
+            before.append(write)
+        elif not later:
+            after.append(write)
+        after += [replace(write, key=key) for key in earlier if later and key not in later]
+    return before, after
+
+
+def _read_keys(claims: Iterable[Claim], written: str) -> list[str]:
+    """The keys of these reads that a write concerns, or that are globs which may match what is written."""
+    keys = (key for claim in claims if isinstance(claim, FileLines) for key in claim.keys)
+    return [key for key in keys if concerns(written, key) or concerns(key, written)]
+
+
+def wrote_event(call: Call, number: int, writes: Iterable[Write], policy: Policy) -> Wrote:
+    """The event of these writes of call `number`."""
+    certain = dict.fromkeys(write.key for write in writes if write.is_certain)
+    possible_writes = dict.fromkeys(write.key for write in writes if not write.is_certain)
+    return Wrote(call.call_id, tuple(certain), kept_label(call, policy), number, tuple(possible_writes))
+
+
+def events_before(view: View, call: Call, policy: Policy) -> list[Event]:
+    """The events to be in the view when the call's output is judged: what it wrote first, and the text it wrote."""
+    number = view.calls.number_of(call.call_id)
+    before, _ = split_writes(call.reading)
+    label = kept_label(call, policy)
+    events: list[Event] = [wrote_event(call, number, before, policy)] if before else []
+    texts = (part for part in certain_texts(call) if not matches_any(part.key, policy.protected))
+    kept = [part for part in texts if may_keep(part.text, call.label, policy)]
+    if kept and not leads_to_protected(call, policy):
+        events.append(authored_event(view, policy, call.call_id, label, kept))
+    return events
+
+
+def certain_texts(call: Call) -> list[Authored]:
+    """The texts in the call's own command that surely are files' contents now. Of all others that it holds it is known
+    only that they may be.
+
+    A text counts if the status of the whole command proves the write; or if the write was certainly tried, would have
+    complained on failure, and nothing complained. After a failure none does. A file that the command writes twice, or
+    may have, has neither text.
+    """
+    authored = call.reading.authored
+    if (
+        not authored
+        or not call.complete
+        or call.skip_reason not in (None, Reason.NEVER)
+        or call.exit_code not in (0, None)
+    ):
+        return []
+    if find_complaints(split_lines(call.output)):
+        return []
+    written = [write.key for write in call.reading.writes if write.is_certain]
+    is_proven = call.exit_code == 0
+    return [
+        part
+        for part in authored
+        if written.count(part.key) == 1 and (part.executed or (is_proven and part.status_covers))
+    ]
+
+
+def events_after(call: Call, number: int, policy: Policy) -> list[Event]:
+    """The events to follow the delivery of call `number`: what it wrote after it had read it."""
+    after = split_writes(call.reading)[1]
+    return [wrote_event(call, number, after, policy)] if after else []
+
+
+def tool_write(view: View, policy: Policy, call_id: str, key: str, content: str | None) -> list[Event]:
+    """An edit or write tool wrote the file; `content` is the whole file, if the agent gave it in that call."""
+    label = f"write {key}"
+    wrote = Wrote(call_id, (key,), label, view.calls.number_of(call_id))
+    if not content or matches_any(key, policy.protected) or not may_keep(content, label, policy):
+        return [wrote]
+    return [wrote, authored_event(view, policy, call_id, label, [Authored(key, content, 1)])]
+
+
+def authored_event(view: View, policy: Policy, call_id: str, label: str, authored: Sequence[Authored]) -> Delivered:
+    """The text that the agent wrote in its own call, as something it can see."""
+    texts: list[str] = []
+    source_map: list[MappedSpan] = []
+    at = 0
+    for part in authored:
+        text = part.text if part.text.endswith("\n") else part.text + "\n"
+        count = count_lines(text)
+        source_map.append(MappedSpan((part.key,), at, count, part.first, eof=part.first == 1))
+        texts.append(text)
+        at += count
+    text = "".join(texts)
+    when = Moment(view.calls.number_of(call_id), view.calls.tokens + policy.tokens(text))
+    return Delivered(call_id, text, label, Origin.COMMAND, tuple(source_map), when=when)

@@ -1,0 +1,113 @@
+"""One tool call and what it printed, as it is judged."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+
+from readcache.core.model.claims import ANY_SEPARATOR, OPAQUE, FileLines, Reading
+from readcache.core.model.paths import canonical_path
+from readcache.core.model.reply import Reason
+from readcache.core.model.text import digest
+from readcache.core.model.tool_call import AskedRead, ToolCall
+
+# Names of tools in reports, whatever a host calls its own.
+BASH, READ = "bash", "read"
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call that ran. `reading` is what its command probably prints and writes."""
+
+    call_id: str
+    label: str  # the command, or "read PATH 5-30" for a read tool: markers shorten it
+    request: str  # equal for equal requests
+    output: str
+    reading: Reading
+    exit_code: int | None = 0  # None: not known
+    batch: str = ""  # calls made at once share it
+    skip_reason: Reason | None = (
+        None  # TIMED_OUT, KILLED, NOT_RUN, UNREADABLE, UNSTABLE, NEVER: not judged, not credited
+    )
+    fresh: bool = False  # the reader asked for every byte
+    started: int = -1  # number of the last call that was logged when this one started; -1: it is not known
+    complete: bool = True  # False: the tool cut the output or ran out of time
+    uncut: bool = False  # we ran the command: nobody can have cut its output
+    exact: bool = False  # the output is lines of the file and nothing else: we read them
+    edges_only: bool = False  # only the whole, the beginning or the end may be left out
+    tool: str = ""  # its name in reports: "bash", "read", or what the host calls another one
+    head: str = ""  # what the host put before the output, and what behind it: passed on, never judged
+    tail: str = ""
+    leads_to: frozenset[str] = frozenset()  # the real paths of links among the names in it, where a disk was asked
+
+    @cached_property
+    def digest(self) -> str:
+        """The digest of the output, made at most once."""
+        return digest(self.output)
+
+
+def make_request(*parts: str | int | bool | None) -> str:
+    """A name for a request, equal for equal parts."""
+    return digest(json.dumps(parts))
+
+
+def command_call(
+    call_id: str,
+    command: str,
+    cwd: str,
+    output: str,
+    reading: Reading,
+    *,
+    exit_code: int | None = 0,
+    batch: str = "",
+    skip_reason: Reason | None = None,
+) -> Call:
+    """Return the call of a bash command that ran in the directory `cwd`."""
+    request = make_request(command, cwd)
+    return Call(call_id, command, request, output, reading, exit_code, str(batch), skip_reason, tool=BASH)
+
+
+def read_call(
+    call_id: str,
+    key: str,
+    output: str,
+    start: int,
+    end: int | None,
+    *,
+    sep: str | None = None,
+    likely: str = "",
+) -> Call:
+    """Return the call that read lines `start` to `end` of the file `key`. `sep`: with numbers before them; `likely`:
+    see `FileLines`."""
+    start, end = int(start), None if end is None else int(end)
+    request, reading = _read_claim(key, start, end, sep, likely)
+    return Call(call_id, _read_label(key, start, end), request, output, reading, tool=READ)
+
+
+def other_call(told: ToolCall, call_id: str, root: str) -> Call:
+    """Return the call of a tool that is no shell. `root`: the directory that relative paths are of.
+
+    If the lines of a read have numbers, their form is found out from the output. Of any other tool it is not known what
+    it prints, nor whether it only reads."""
+    if isinstance(told.asked, AskedRead):
+        key, numbered = canonical_path(told.asked.path, root), told.asked.numbered
+        sep, likely = ANY_SEPARATOR if numbered else None, numbered if isinstance(numbered, str) else ""
+        call = read_call(call_id, key, told.output, told.asked.start, told.asked.end, sep=sep, likely=likely)
+        call = replace(call, complete=told.complete, edges_only=told.asked.edges_only)
+        return replace(call, exit_code=1, skip_reason=Reason.UNREADABLE) if told.is_error else call
+    name, given = told.name, told.arguments
+    given = given if isinstance(given, str) else json.dumps(given, default=str, ensure_ascii=False)
+    label = f"{name} {given}" if told.arguments else name
+    return Call(call_id, label, make_request("tool", name, given), told.output, OPAQUE, None, tool=name)
+
+
+def _read_label(key: str, start: int, end: int | None) -> str:
+    return f"read {key}" if (start, end) == (1, None) else f"read {key} {start}-{end or ''}"
+
+
+@lru_cache(maxsize=256)
+def _read_claim(key: str, start: int, end: int | None, sep: str | None, likely: str) -> tuple[str, Reading]:
+    """The request and the claim. A re-read gets the same objects."""
+    claim = FileLines((key,), (max(1, start), end), sep, likely=likely)
+    return make_request(key, start, end, sep is not None), Reading((claim,))

@@ -1,0 +1,226 @@
+"""The calls of one reader so far: their numbers, the counters, and repeated requests. No omission depends on it."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+
+from readcache.core.model.bounces import RereadDetector
+from readcache.core.model.events import Account, Closed, Delivered, Event, Failed, Missed, Origin, Wrote
+from readcache.core.model.key_view import Invalidation
+from readcache.core.model.lost_lines import LostLines
+from readcache.core.model.reply import Outcome, Reason
+from readcache.core.model.withheld import counted, lacks_text, shown_chars
+
+# Answers remembered to tell a reader who insists; it concerns the last few calls only.
+MOST_REPEATS = 64
+MISSED = "missed"  # the counter of tool results that were not judged
+
+
+class Calls:
+    """A fold of the log beside the view's."""
+
+    def __init__(self) -> None:
+        self.number = 0  # calls so far, forgotten ones included
+        self.tokens = 0  # tokens delivered so far
+        self.closed = 0  # calls that were answered when a process last closed its session
+        self.counts: Counter[str] = Counter()  # what `Session.stats` shows
+        self.reread_detector = RereadDetector()
+        self._lost = LostLines()
+        # Number of a call that left something out -> tokens that it saved no more.
+        self.immediate_rereads: dict[int, int] = {}
+        self._saved: dict[int, int] = {}  # number of such a call -> tokens that count as saved
+        self._at_once, self._batch = 0, ""  # the first of the calls that were made at once with the newest, their batch
+        self._newest: dict[str, int] = {}  # label -> number of the newest call that has it
+        self._under_way = ""  # the id of the newest call
+        self._answered = 0  # the number of the newest call that was answered
+        self.replaced: dict[int, int] = {}  # number of a call that was judged again -> that of the answer it replaced
+        self._is_cached = False  # the model was asked since something last left, so the provider has all that stands
+        # request -> number of the call that answered it last, and left something out; how often in a row that happened,
+        # a reply that showed something counting half
+        self._omitted: dict[str, tuple[int, float]] = {}
+        self._repeats: list[int] = []  # numbers of calls that left something out or insisted, ascending
+        self._writes = (0, 0)  # the last two calls that wrote: a call's own write comes before its read
+
+    def number_of(self, call_id: str) -> int:
+        """Return the number for the next event of this call: the current call's, or the next one. A call that was
+        answered is over: some models count their ids from 0 in each response."""
+        is_current = self.number > self._answered and call_id == self._under_way
+        return self.number if is_current else self.number + 1
+
+    def repeats(self, before: Delivered, event: Delivered | Wrote) -> bool:
+        """Check whether `event` is of a call that `before` answered: it was judged again before any other call."""
+        if before.when.call == (event.call if isinstance(event, Wrote) else event.when.call):
+            return True
+        if before.when.call != self._answered or before.account is None:
+            return False
+        if isinstance(event, Wrote) or event.account is None:  # what is logged before the result
+            return before.label == event.label
+        return (before.account.request, before.when.batch) == (event.account.request, event.when.batch)
+
+    def newest_of(self, label: str) -> int:
+        """The number of the newest call with this label; 0 when there is none."""
+        return self._newest.get(label, 0)
+
+    def since_omission(self, request: str, number: int) -> int | None:
+        """How many calls came between the last answer to `request`, if that left something out, and call `number`.
+
+        Other such answers, and repeats of their requests, do not count. None if the last answer was whole, or the agent
+        wrote in between: a read after a write asks for news.
+        """
+        at, _ = self._omitted.get(request, (None, 0))
+        if at is None or any(at < write < number for write in self._writes):
+            return None
+        return number - 1 - at - (len(self._repeats) - bisect_right(self._repeats, at))
+
+    def omissions_of(self, request: str) -> float:
+        """How many of the last consecutive answers to `request` omitted everything. Those that omitted a part count
+        half."""
+        return self._omitted.get(request, (0, 0))[1]
+
+    def deliver(self, event: Delivered) -> None:
+        """Take in a delivery."""
+        self.number, self._under_way = event.when.call, event.call_id
+        if event.origin is not Origin.COMMAND:
+            self._answered = self.number
+        self.tokens = event.when.tokens
+        self._newest[event.label] = event.when.call
+        if not event.when.batch or event.when.batch != self._batch:
+            self._at_once, self._batch = event.when.call, event.when.batch
+        if event.account is not None:
+            self._count_rereads(self.reread_detector.deliver(event, event.account))
+            self._read(event)
+            self._is_cached = True
+            self._count(event)
+            self._note(event.account, event.when.call)
+        elif event.origin is Origin.RESTORED:
+            self._lost.put_back(event)
+
+    def take_back(self, answers: Iterable[Delivered], number: int) -> None:
+        """The call is answered anew, with this number: nobody was shown these answers."""
+        for event in answers:
+            if event.account is not None:
+                self.replaced[number] = event.when.call
+            self._uncount(event)
+
+    def amend(self, before: Delivered, after: Delivered, *, lost: bool) -> None:
+        """Another text replaced a reply, or the reply was withheld or unconfirmed until now. If it is the whole output,
+        nothing was saved. Nor was anything saved if the harness cuts the reply at once, because it would have cut the
+        longer output too. `lost`: as in `Amended`."""
+        is_new = before.unconfirmed or lacks_text(before)  # else it was handed out already
+        if is_new and before.account is not None:
+            self._count_rereads(self.reread_detector.show(after))
+            self._read(after)
+        self._recount(before, after)
+        repaired = {marker.wording for marker in after.markers} - {marker.wording for marker in before.markers}
+        if repaired and not is_new and self._is_cached and before.when.call < self._at_once:
+            self.counts["cache_writes"] += 1  # nothing but our marker changed
+        self._is_cached = self._is_cached and before.unconfirmed
+        if lost and len(after.text) < len(before.text):
+            self._remove(len(before.text) - len(after.text))
+            if before.when.call >= self._at_once:
+                self._save_nothing(before.when.call)
+
+    def write(self, event: Wrote, *, is_news: bool) -> Invalidation:
+        """Take in a write; what it makes of older deliveries of its files. `is_news`: it was one, or may have been one
+        of a file that was shown."""
+        if event.call_id:  # else another reader of the session wrote
+            self.number, self._under_way = event.call, event.call_id
+        if self._lost.write(event.keys) and event.call_id:
+            self.counts["turns_avoided"] += 1
+        if is_news and self.number != self._writes[1]:
+            self._writes = (self._writes[1], self.number)
+            self.reread_detector.clear()
+        return Invalidation(written=True, label=event.label)
+
+    def note(self, event: Event) -> None:
+        """Take in an event that changes nothing in the conversation."""
+        if isinstance(event, Closed):
+            self.closed = self.number
+        elif isinstance(event, Failed):
+            self.counts[event.cause] += 1
+        elif isinstance(event, Missed):
+            self.counts[MISSED] += event.count
+
+    def lose(self, texts: Sequence[Delivered]) -> None:
+        """These texts leave the conversation."""
+        self._lost.lose((mapped for event in texts for mapped in event.source_map), self.number)
+        self._remove(sum(len(event.text) for event in texts))
+
+    def _remove(self, chars: int) -> None:
+        if chars > 0:
+            self.counts["removed_chars"] += chars
+
+    def keep(self, stays: Callable[[str], bool]) -> None:
+        """Calls for which `stays(call_id)` is false have left the conversation."""
+        self.reread_detector.clear()
+        self._is_cached = False
+        if not stays(self._under_way):
+            self._under_way = ""
+
+    def rewind(self, number: int) -> None:
+        """Forgets what was left out after call `number`."""
+        self._omitted = {request: last for request, last in self._omitted.items() if last[0] <= number}
+
+    def _read(self, event: Delivered) -> None:
+        reread = self._lost.read(event)
+        if reread.is_one:
+            self.counts["reread_calls"] += 1
+            self.counts["reread_answered"] += reread.is_answered
+
+    def _count_rereads(self, calls: Iterable[int]) -> None:
+        for call in calls:
+            self.immediate_rereads[call] = tokens = self._save_nothing(call)
+            self.counts["bounces"] += 1
+            self.counts["tokens_bounced"] += tokens
+
+    def _save_nothing(self, call: int) -> int:
+        """Stop counting what that call saved. Returns how many tokens that was."""
+        tokens = self._saved.pop(call, 0)
+        self.counts["tokens_saved"] -= tokens
+        return tokens
+
+    def _count(self, event: Delivered) -> None:
+        account = counted(event)
+        if account is not None:
+            if account.outcome is not Outcome.FULL:
+                self._saved[event.when.call] = account.tokens_saved
+            self._add(account, shown_chars(event))
+
+    def _uncount(self, event: Delivered) -> None:
+        account = counted(event)
+        if account is not None:
+            if account.outcome is not Outcome.FULL:
+                self.reread_detector.take_back(event.when.call)
+                self.counts["tokens_saved"] += account.tokens_saved - self._saved.pop(event.when.call, 0)
+            self._add(account, shown_chars(event), times=-1)
+            if not self.counts[account.reason.value]:
+                del self.counts[account.reason.value]
+
+    def _add(self, account: Account, shown_chars: int, *, times: int = 1) -> None:
+        saved = "tokens_saved" if account.outcome is not Outcome.FULL else "tokens_saved_if_on"
+        self.counts["calls"] += times
+        self.counts[account.reason.value] += times
+        self.counts["output_chars"] += times * account.output_chars
+        self.counts["shown_chars"] += times * shown_chars
+        self.counts[saved] += times * account.tokens_saved
+
+    def _note(self, account: Account, call: int) -> None:
+        left_out = account.outcome is not Outcome.FULL
+        _, in_a_row = self._omitted.pop(account.request, (0, 0))
+        if left_out:
+            self._omitted[account.request] = (call, in_a_row + (0.5 if account.outcome is Outcome.PARTIAL else 1))
+        if left_out or account.reason is Reason.INSISTED:
+            self._repeats.append(call)
+            del self._repeats[:-MOST_REPEATS]
+
+    def _recount(self, before: Delivered, after: Delivered) -> None:
+        """Count what was finally shown instead of what was counted before."""
+        account = counted(after)
+        if account is None or account == counted(before):
+            return
+        self._uncount(before)
+        self._count(after)
+        if account.outcome is Outcome.FULL and self._omitted.get(account.request, (0, 0))[0] == before.when.call:
+            del self._omitted[account.request]  # nobody has to insist on the omitted lines: they were shown

@@ -1,0 +1,137 @@
+"""Deliveries of which the view does not have the text.
+
+Of a text that can never be a source nothing else is needed. Of an *unconfirmed* reply it is not known yet which text
+the host showed: the log has the reply, every figure counts it as shown in full, and the view has neither its omissions
+nor its lines. A `Amended` confirms it, or says what was shown instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TypeVar
+
+from readcache.core.model.events import Account, Amended, Closed, Delivered, MappedSpan, Origin, Output, Record
+from readcache.core.model.reply import Outcome, Reason
+from readcache.core.model.text import digest
+
+T = TypeVar("T", bound=Delivered | Amended)
+
+
+def without_text(event: T) -> T:
+    """Return the event without its text, and without what it says of that text's lines. Its counters count what was
+    shown."""
+    if not event.text:
+        return event
+    without = replace(event, text="", source_map=(), markers=(), head="", tail="")
+    if isinstance(without, Delivered):
+        without = replace(without, output=None)
+        if without.account is not None:
+            without = replace(without, account=replace(without.account, shown_chars=len(event.text)))
+    return without
+
+
+def lacks_text(event: Delivered) -> bool:
+    """True for a delivery that is in the log without its text."""
+    return not event.text and event.account is not None and event.account.shown_chars is not None
+
+
+def mark_unconfirmed(event: Delivered, output: str, source_map: tuple[MappedSpan, ...]) -> Delivered:
+    """Return the delivery of a reply that may never be shown. `source_map`: those of the whole output."""
+    real_output = Output(digest(output.rstrip()), source_map) if event.markers else None
+    return replace(event, unconfirmed=True, output=real_output)
+
+
+def confirmed(call_id: str) -> Amended:
+    """Return the event that says that the reply to this call was shown as it was answered."""
+    return Amended(call_id, "", lost=False, confirms=True)
+
+
+def hand_out(event: Delivered) -> Amended:
+    """Return the event after which the view has what it does not have of an unconfirmed reply."""
+    known = event.call_id, event.text, event.source_map, event.markers, event.origin
+    return Amended(*known, lost=False, head=event.head, tail=event.tail)
+
+
+def counted(event: Delivered) -> Account | None:
+    """Return the account as every figure counts it: an unconfirmed omission omitted nothing."""
+    account = event.account
+    if account is None or not event.unconfirmed or account.outcome is Outcome.FULL:
+        return account
+    as_full = replace(account, outcome=Outcome.FULL, reason=Reason.UNCONFIRMED, tokens_saved=0)
+    return replace(as_full, shown_chars=account.output_chars)
+
+
+def shown_chars(event: Delivered) -> int:
+    """Return the characters that count as shown."""
+    account = counted(event)
+    known = None if account is None else account.shown_chars
+    return len(event.text) if known is None else known
+
+
+def with_amended(event: Delivered, amended: Amended) -> Delivered:
+    """Return the delivery with what was finally shown of it, and with the account of that."""
+    if amended.confirms:
+        account = event.account
+        if account is not None and account.shown_chars is None:  # so that it is known that it was shown
+            account = replace(account, shown_chars=len(event.text))
+        return replace(event, account=account, unconfirmed=False, output=None)
+    text, source_map, markers = amended.text, amended.source_map, amended.markers
+    shown = replace(event, text=text, source_map=source_map, markers=markers, head=amended.head, tail=amended.tail)
+    account = event.account
+    if account is not None and _omits_nothing(event, account, amended):
+        reason, chars = amended.reason or Reason.NOT_SENT, max(len(text), account.output_chars)
+        account = replace(account, outcome=Outcome.FULL, reason=reason, tokens_saved=0, shown_chars=chars)
+    elif account is not None and event.unconfirmed and account.shown_chars is None:
+        account = replace(account, shown_chars=len(event.text))  # what the host cut off itself is no saving
+    return replace(shown, account=account, unconfirmed=False, output=None)
+
+
+def _omits_nothing(event: Delivered, account: Account, amended: Amended) -> bool:
+    """True if a reply omitted lines and the text that was shown instead has no marker. A text that is shorter than the
+    output may be what the host later left of the reply, unless that was never shown."""
+    if account.outcome is Outcome.FULL or any(marker.line >= 0 for marker in amended.markers):
+        return False
+    return event.unconfirmed or len(amended.text) >= account.output_chars
+
+
+def as_shown(records: Iterable[Record]) -> list[Record]:
+    """Return the records with each text that was withheld or unconfirmed where it was delivered, and not a second
+    time."""
+    out: list[Record] = []
+    waiting: dict[tuple[str, str], int] = {}  # agent and call -> place in `out`
+    for record in records:
+        event, call = record.event, (record.agent_id, getattr(record.event, "call_id", ""))
+        if isinstance(event, Delivered) and (event.unconfirmed or lacks_text(event)):
+            waiting[call] = len(out)
+        elif isinstance(event, Amended) and event.origin is Origin.RESULT and call in waiting:
+            index = waiting.pop(call)
+            shown = out[index].event
+            assert isinstance(shown, Delivered)
+            out[index] = replace(out[index], event=with_amended(shown, event))
+            continue
+        elif isinstance(event, Amended) and event.confirms:
+            continue  # it was confirmed before
+        out.append(record)
+    return out
+
+
+def as_counted(records: Iterable[Record]) -> list[Record]:
+    """Return `as_shown` for people: a row for each call, with the account by which it counts, and no `Closed`."""
+    out: list[Record] = []
+    indexes: dict[tuple[str, str], int] = {}  # agent and call -> place in `out`
+    for record in as_shown(records):
+        event = record.event
+        if isinstance(event, Closed):
+            continue
+        if isinstance(event, Delivered) and event.unconfirmed:
+            event = replace(without_text(event), account=counted(event), unconfirmed=False, output=None)
+        if isinstance(event, Delivered) and event.account is not None:
+            indexes[record.agent_id, event.call_id] = len(out)
+        elif isinstance(event, Amended) and (at := indexes.get((record.agent_id, event.call_id))) is not None:
+            answered = out[at].event
+            assert isinstance(answered, Delivered)
+            answered = replace(answered, account=with_amended(answered, event).account)
+            out[at] = replace(out[at], event=answered)
+        out.append(replace(record, event=event))
+    return out

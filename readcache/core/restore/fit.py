@@ -1,0 +1,162 @@
+"""Fits places into a budget: the best first, neighbours joined to ranges. The budget
+holds for the rendered section, titles included.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import ceil
+
+from readcache.core.model.events import MappedSpan
+from readcache.core.model.policy import Budget
+from readcache.core.model.spans import Spans, merge_spans
+from readcache.core.restore.plan import Bytes, RestoreItem, RestorePlan
+
+# Tokens. Less of a result, or of lines that do not all fit, is not worth its title.
+LEAST = 100
+
+Counting = Callable[[str], int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LineSource:
+    """One state of a file: its lines by number, as far as known and not already visible. Or a command's result: its
+    lines from 1, and where those of files are."""
+
+    path: str | None
+    lines: Mapping[int, str]
+    bytes: Bytes
+    command: str | None = None
+    source_map: tuple[MappedSpan, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """By which its tokens are counted."""
+        return self.path or f"output {id(self)}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidate:
+    """Lines that one result showed, where they stand now; and why they are worth their tokens."""
+
+    source: LineSource
+    numbers: tuple[int, ...]
+    why: str
+
+
+def fit(ranked: Sequence[Candidate], budget: Budget, count_tokens: Counting) -> tuple[RestoreItem, ...]:
+    """The items that fit. What they take together is only known once they are laid out: as long as that is too much,
+    lines are taken away at the end."""
+    chosen = _choose(ranked, budget, count_tokens)
+    while True:
+        items = _items(ranked, chosen, count_tokens)
+        taken = Counter[str]()
+        for item, name in items:
+            taken[name] += item.tokens
+        most = budget.max_tokens_per_file
+        over = {name: most / tokens for name, tokens in taken.items() if tokens > most}
+        found = tuple(item for item, _ in items)
+        total = count_tokens(RestorePlan(found).render()) if items and not over else 0
+        if not over and total <= budget.max_tokens:
+            return found
+        chosen = _shortened(chosen, over, min(over.values(), default=budget.max_tokens / max(1, total)))
+
+
+def _shortened(chosen: Sequence[Candidate], over: Collection[str], share: float) -> list[Candidate]:
+    """The places with their last lines dropped, so that about this share remains (of those `over`, if any); at least
+    one line fewer."""
+    of = {candidate for candidate in chosen if not over or candidate.source.name in over}
+    drop = max(1, ceil((1 - share) * sum(len(candidate.numbers) for candidate in of)))
+    out: list[Candidate] = []
+    for candidate in reversed(chosen):
+        if candidate in of:
+            left = max(0, len(candidate.numbers) - drop)
+            drop -= len(candidate.numbers) - left
+            candidate = replace(candidate, numbers=candidate.numbers[:left])
+        out += [candidate] if candidate.numbers else []
+    return out[::-1]
+
+
+def _choose(ranked: Sequence[Candidate], budget: Budget, count_tokens: Counting) -> list[Candidate]:
+    """As much of each place as fits into the remaining budget, the best first; each line once."""
+    chosen: list[Candidate] = []
+    taken = Counter[str]()
+    chosen_numbers: dict[LineSource, set[int]] = {}
+    titles = 0
+    for candidate in ranked:
+        source, lines = candidate.source, candidate.source.lines
+        has = chosen_numbers.setdefault(source, set())
+        numbers = [n for n in candidate.numbers if n not in has]
+        if not numbers:
+            continue
+        title = count_tokens(_title(candidate, numbers)) if source.name not in taken else 0
+        room = min(budget.max_tokens_per_file - taken[source.name], budget.max_tokens - taken.total() - titles - title)
+
+        def cost(count: int, lines: Mapping[int, str] = lines, numbers: Sequence[int] = numbers) -> int:
+            return count_tokens("\n".join(lines[n] for n in numbers[:count]))
+
+        fitting = bisect_right(range(1, len(numbers) + 1), room, key=cost)
+        is_complete = source.path is not None and fitting == len(numbers)
+        is_worth = is_complete or cost(fitting) >= LEAST
+        if is_worth and any(lines[n].strip() for n in numbers[:fitting]):
+            chosen.append(replace(candidate, numbers=tuple(numbers[:fitting])))
+            has.update(numbers[:fitting])
+            taken[source.name] += cost(fitting)
+            titles += title
+    return chosen
+
+
+def _title(candidate: Candidate, numbers: Sequence[int]) -> str:
+    return RestorePlan((_item(candidate, numbers[0], numbers[-1], ""),)).render()
+
+
+def _item(candidate: Candidate, start: int, end: int, body: str, tokens: int = 0) -> RestoreItem:
+    source = candidate.source
+    if source.command is not None:
+        source_map = tuple(mapped for mapped in source.source_map if mapped.at + mapped.count <= end)
+        return RestoreItem(None, None, None, body, tokens, candidate.why, source.bytes, source.command, source_map)
+    why = candidate.why + ("" if source.bytes is Bytes.CURRENT else f"; {source.bytes.value}")
+    return RestoreItem(source.path, start, end, body, tokens, why, source.bytes)
+
+
+def _items(
+    ranked: Sequence[Candidate], chosen: Sequence[Candidate], count_tokens: Counting
+) -> list[tuple[RestoreItem, str]]:
+    """The items of the chosen lines, each with the name of its source: the best source first, a file's ranges in
+    order."""
+    there: dict[LineSource, list[Candidate]] = {}
+    for candidate in chosen:
+        there.setdefault(candidate.source, []).append(candidate)
+    rank_of = {name: n for n, name in enumerate(dict.fromkeys(candidate.source.name for candidate in ranked))}
+    out: list[tuple[RestoreItem, str]] = []
+    for source, candidates in there.items():
+        for start, end in _ranges(source, candidates):
+            best = next(
+                (candidate for candidate in candidates if any(start <= n <= end for n in candidate.numbers)), None
+            )
+            if best is None:  # what stands around blank lines, and they themselves were cut off
+                continue
+            body = "\n".join(source.lines[n] for n in range(start, end + 1))
+            out.append((_item(best, start, end, body, count_tokens(body)), source.name))
+    return sorted(out, key=lambda pair: (rank_of[pair[1]], pair[0].start or 0, pair[0].end or 0))
+
+
+def _ranges(source: LineSource, candidates: Sequence[Candidate]) -> Spans:
+    """The lines of the places, without blank lines at the ends; of a result all that was chosen."""
+    chosen = merge_spans((n, n) for candidate in candidates for n in candidate.numbers)
+    if source.command is not None:
+        return chosen
+    solid = ([n for n in range(start, end + 1) if source.lines[n].strip()] for start, end in chosen)
+    return tuple((numbers[0], numbers[-1]) for numbers in solid if numbers)
+
+
+def not_shown(path: str, ranked: Sequence[Candidate], items: Sequence[RestoreItem]) -> dict[str, str]:
+    """The lines of a file for which the budget was too small."""
+    shown = {n for item in items if item.path == path for n in range(item.start or 0, (item.end or 0) + 1)}
+    candidates = [candidate for candidate in ranked if candidate.source.path == path]
+    solid = {n for candidate in candidates for n in candidate.numbers if candidate.source.lines[n].strip()} - shown
+    spans = ", ".join(f"{a}-{b}" if a < b else str(a) for a, b in merge_spans((n, n) for n in solid))
+    return {path: f"budget: lines {spans}"} if spans else {}

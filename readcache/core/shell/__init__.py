@@ -1,0 +1,14 @@
+"""What a shell command reads and writes, from its text alone: `read_command`. Pure."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from readcache.core.shell.read import read_command as read_command
+
+
+def __getattr__(name: str) -> Any:  # of most commands the prefilter alone is asked: it must not bring the reader
+    if name == "read_command":
+        from readcache.core.shell.read import read_command
+
+        return read_command
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,148 @@
+"""The arguments of a command: words as far as they are known, and options taken apart as getopt does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from readcache.core.model.claims import FileLines
+from readcache.core.model.paths import canonical_path
+from readcache.core.shell.streams import ANYTHING, Claims, Stream
+
+
+class CannotTell(Exception):
+    """This command's output cannot be foreseen. Never leaves the package `shell`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arg:
+    """One argument: its text and, for use as a file name, its path; None where only running the command would tell."""
+
+    text: str | None
+    path: str | None
+    glob: bool = False
+
+    @property
+    def known(self) -> str:
+        """The text. Raises CannotTell when it is not known or a glob."""
+        if self.text is None or self.glob:
+            raise CannotTell
+        return self.text
+
+
+def text_arg(text: str) -> Arg:
+    """An argument that stands there literally, as after `-n5` or in a list of our own."""
+    return Arg(text, text)
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A simple command about to run. `cwd` None: the directory is not known."""
+
+    name: str
+    args: tuple[Arg, ...]
+    stdin: Stream
+    cwd: str | None
+
+    def key(self, arg: Arg) -> str | None:
+        """The key of the file that `arg` names: a canonical path (a glob stays a pattern), or None."""
+        path = arg.path
+        if not path:
+            return None
+        if self.cwd is None and not canonical_path(path, "").startswith(("/", "~")):
+            return None
+        return canonical_path(path, self.cwd or "")
+
+    def lines(self, arg: Arg) -> Claims:
+        """What reading the file `arg` gives; `-` is stdin."""
+        if arg.text == "-":
+            return self.stdin.claims
+        key = self.key(arg)
+        return ANYTHING if key is None or arg.glob else (FileLines((key,)),)
+
+    def input(self, operands: Sequence[Arg]) -> Claims:
+        """All the files one after the other, or stdin when there are none."""
+        if not operands:
+            return self.stdin.claims
+        return tuple(claim for operand in operands for claim in self.lines(operand))
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Options in the order given, as (letter, value) with "" for no value, and the operands."""
+
+    given: tuple[tuple[str, str], ...]
+    operands: tuple[Arg, ...]
+
+    def value(self, letter: str) -> str | None:
+        """The last value given for the option, or None."""
+        return next((value for name, value in reversed(self.given) if name == letter), None)
+
+    def has(self, letters: str) -> bool:
+        """True if any of these options is given."""
+        return any(name in letters for name, _ in self.given)
+
+
+def options(args: Sequence[Arg], spec: str, long: Mapping[str, str] | None = None) -> Options:
+    """Takes `args` apart as GNU getopt would. `spec` as for getopt(3): "n:qi::"; `long` maps long names to letters.
+
+    Raises CannotTell for an option that is in neither, and for a value that is not known.
+    """
+    given: list[tuple[str, str]] = []
+    operands: list[Arg] = []
+    rest = list(args)
+    while rest:
+        arg = rest.pop(0)
+        text = arg.text
+        if text is None or text == "-" or not text.startswith("-"):
+            operands.append(arg)
+        elif text == "--":
+            operands.extend(rest)
+            break
+        elif text.startswith("--"):
+            given.append(_long(text, rest, spec, long or {}))
+        else:
+            given.extend(_cluster(text[1:], rest, spec))
+    return Options(tuple(given), tuple(operands))
+
+
+def _long(text: str, rest: list[Arg], spec: str, long: Mapping[str, str]) -> tuple[str, str]:
+    """The option in `--name`, `--name=value` or `--name value`."""
+    name, equals, value = text[2:].partition("=")
+    letter = long.get(name)
+    if letter is None:
+        raise CannotTell
+    return letter, value if equals or _takes(letter, spec) != ":" else _following(rest)
+
+
+def _cluster(text: str, rest: list[Arg], spec: str) -> list[tuple[str, str]]:
+    """The options in `-abc5`."""
+    out: list[tuple[str, str]] = []
+    for at, letter in enumerate(text, 1):
+        if letter == ":" or letter not in spec:
+            raise CannotTell
+        takes = _takes(letter, spec)
+        if takes:
+            value = text[at:] or ("" if takes == "::" else _following(rest))
+            return [*out, (letter, value)]
+        out.append((letter, ""))
+    return out
+
+
+def _takes(letter: str, spec: str) -> str:
+    """The colons of an option: ":" if it needs a value, "::" if it may have one in its own word, else none."""
+    behind = spec.partition(letter)[2]
+    return behind[: len(behind) - len(behind.lstrip(":"))]
+
+
+def _following(rest: list[Arg]) -> str:
+    if not rest:
+        raise CannotTell
+    return rest.pop(0).known
+
+
+def integer(text: str) -> int:
+    """A plain number of lines. Raises CannotTell for anything else (`10k`, ``)."""
+    if not text.isascii() or not text.isdigit():
+        raise CannotTell
+    return int(text)

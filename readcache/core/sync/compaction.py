@@ -1,0 +1,80 @@
+"""What the log must say when the harness compacts: what is gone, what was restored, and no marker left dangling."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from readcache.core.judging.cover import differs
+from readcache.core.model.events import Compacted, Delivered, Event, Moment, Origin
+from readcache.core.model.text import split_lines
+from readcache.core.model.view import View
+from readcache.core.model.withheld import confirmed
+from readcache.core.restore.plan import Compaction, RestorePlan
+from readcache.core.sync.mend import Remaining, repair_markers, stale_markers
+from readcache.core.sync.resume import results_in_log
+
+
+def compaction_events(
+    view: View,
+    kept: frozenset[str],
+    plan: RestorePlan | None,
+    *,
+    restored_id: str,
+    tokens: int,
+    log: Callable[[], Iterable[Event]] = tuple,
+) -> tuple[Compaction, list[Event]]:
+    """The answer to the harness and the events to append. `view` is as before the compaction; `tokens` are those of
+    the restored section. `log` is asked for the calls that are kept and that the view does not follow."""
+    restored = _restored(view, plan, restored_id, tokens)
+    events: list[Event] = [Compacted(kept)]
+    if restored is not None:
+        events.append(restored)
+    lost_sight = kept & (view.ids.reused | view.ids.doubted)
+    rewrites = _retired(view, lost_sight, log)
+    remaining = Remaining(view, (kept - lost_sight).__contains__)
+    for delivery in view.deliveries:
+        event = view.answer_of(delivery)
+        if event.call_id not in kept or event.call_id in lost_sight or event.origin is not Origin.RESULT:
+            continue
+        lost = stale_markers(event, remaining)
+        if lost:
+            amended = repair_markers(view, event, lost, restored)
+            events.append(amended)
+            if any(marker.line >= 0 for marker in lost):  # else the harness had cut its markers away
+                rewrites[event.call_id] = amended.head + amended.text + amended.tail
+        elif event.unconfirmed:  # a host that keeps a result has shown it
+            events.append(confirmed(event.call_id))
+    return Compaction(restored_id if restored is not None else None, rewrites), events
+
+
+def _retired(view: View, kept: frozenset[str], log: Callable[[], Iterable[Event]]) -> dict[str, str]:
+    """Return these results without the markers in them, by call: nobody would see to a marker later. A call that the
+    host keeps was shown, also one that counted as not shown since its process was killed."""
+    visible = (view.answer_of(delivery) for delivery in view.deliveries)
+    results = {event.call_id: event for event in visible if event.origin is Origin.RESULT and event.call_id in kept}
+    results |= results_in_log(kept & view.ids.doubted, log)
+    by_event = {event: [one for one in event.markers if one.sources and one.line >= 0] for event in results.values()}
+    amended = [repair_markers(view, event, markers, None) for event, markers in by_event.items() if markers]
+    return {event.call_id: event.head + event.text + event.tail for event in amended}
+
+
+def _restored(view: View, plan: RestorePlan | None, restored_id: str, tokens: int) -> Delivered | None:
+    if plan is None or not plan.items:
+        return None
+    section = split_lines(plan.render())
+    differing = {
+        mapped.keys[0]
+        for mapped in plan.source_map()
+        if differs(
+            view, view.key(mapped.keys[0]), mapped, section[mapped.at : mapped.at + mapped.count], lambda _: True
+        )
+    }
+    return Delivered(
+        call_id=restored_id,
+        text=plan.render(),
+        label=plan.heading,
+        origin=Origin.RESTORED,
+        source_map=plan.source_map(),
+        changed=tuple(sorted(differing)),
+        when=Moment(view.calls.number + 1, view.calls.tokens + tokens),
+    )

@@ -1,0 +1,110 @@
+"""Markers that stand in a list but in no reply that the view has, known again by what the log says: those of replies
+that were forgotten and are there again, or that no list has held yet."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Container, Iterable, Iterator
+from dataclasses import dataclass
+
+from readcache.core.judging import marker
+from readcache.core.model.errors import StoreError
+from readcache.core.model.events import Amended, Delivered, Event, MarkerRecord, Origin
+from readcache.core.model.text import split_lines
+from readcache.core.model.view import View
+from readcache.core.sync.locate import CharSpan
+from readcache.core.sync.mend import omitted_lines, what_of
+
+_NEVER = (-1, -1)
+
+
+def unescaped(text: str) -> str:
+    """A marker in what is left of JSON, as it was made; any other text as it is."""
+    try:
+        return str(json.loads(f'"{text}"')) if "\\" in text else text
+    except ValueError:
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A marker as a reply has it; `texts` are those in which its lines stood then."""
+
+    event: Delivered | Amended
+    record: MarkerRecord
+    texts: tuple[str | None, ...]
+
+    @property
+    def lines(self) -> list[str] | None:
+        """The lines that it stands for."""
+        return omitted_lines(self.record, self.texts)
+
+
+class LoggedMarkers:
+    """The markers of a log. It is read when one is met that is not known, or that a newer text may have, too."""
+
+    def __init__(self) -> None:
+        self._read_at = _NEVER  # the number of calls in the log when it was read, and of texts with markers
+        self._made: dict[str, dict[str, Made]] = {}  # marker -> call id -> where it was made; the newest is last
+        self._foreign: set[str] = set()  # what looked like a marker, and no reply had had it
+        self._content: set[str] = set()  # markers that were shown as content, into which the agent had written them
+
+    def find(
+        self, line: str, tag: str, view: View, log: Callable[[], Iterable[Event]]
+    ) -> Iterator[tuple[CharSpan, dict[str, Made]]]:
+        """The markers in a line that promise something, and the replies that have them, by call id. Where the log
+        cannot be read, only what is in the view is known; it is read again the next time."""
+        found = {span: unescaped(line[slice(*span)]) for span in marker.find_possible(line, tag)}
+        now = view.calls.number, view.ids.marked
+        is_foreign = self._foreign.issuperset(found.values()) and self._read_at[1] == view.ids.marked
+        if found and self._read_at != now and not is_foreign:
+            self._made.clear()
+            self._foreign.clear()
+            try:
+                self._read(log(), tag)
+                self._read_at = now
+            except StoreError:
+                self._read(map(view.answer_of, view.deliveries), tag)
+                self._read_at = _NEVER
+        if self._read_at != _NEVER:
+            self._foreign.update(text for text in found.values() if text not in self._made)
+        before = len(line) + 1
+        for start, end in sorted(found, key=lambda span: (-span[0], -span[1])):
+            if end <= before and found[start, end] in self._made:
+                yield (start, end), self._made[found[start, end]]
+                before = start
+
+    def is_content(self, marker: str) -> bool:
+        """True if the marker was ever shown as content, on a line of its own or in JSON."""
+        return marker in self._content
+
+    def instead(self, made: Iterable[Made], delivered: Container[str]) -> str:
+        """What is to stand in a marker's place: the lines themselves where no list has held the reply yet, or a note
+        that they are no longer in view."""
+        known = list(made)
+        new = [each.lines for each in known if each.event.call_id not in delivered]
+        if new and new[0] is not None and all(lines == new[0] for lines in new):
+            return "\n".join(new[0])
+        return marker.write_gone(known[-1].record.wording, what_of(known[-1].record))
+
+    def _read(self, log: Iterable[Event], tag: str) -> None:
+        texts: dict[tuple[str, Origin], str] = {}
+        for event in log:
+            if not isinstance(event, (Delivered, Amended)) or (isinstance(event, Amended) and event.confirms):
+                continue
+            texts[event.call_id, event.origin] = event.text
+            if marker.may_contain(event.text, tag):
+                own = {record.wording for record in event.markers}
+                for line in set(split_lines(event.text)) - own:
+                    inside = {unescaped(line[slice(*span)]) for span in marker.find_possible(line, tag)}
+                    self._content |= {line} | inside - own
+            for record in event.markers:
+                if record.sources and record.line >= 0:
+                    there = tuple(
+                        texts.get((source_span.call_id, source_span.origin)) for source_span in record.source_spans
+                    )
+                    by_call = self._made.setdefault(record.wording, {})
+                    known = by_call.pop(event.call_id, None)
+                    if known is None or isinstance(event, Delivered):
+                        known = Made(event, record, there)
+                    by_call[event.call_id] = Made(event, known.record, known.texts)

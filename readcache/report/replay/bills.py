@@ -1,0 +1,162 @@
+"""The cost of characters while they are carried, and the cost of requests by a transcript's own fields.
+
+A result is written to the provider's prompt cache once and read from it by each later call, until it leaves the
+conversation. `Carried` counts so in characters, for transcripts that say nothing of tokens. `Bill` goes by the
+transcript's own fields and its model's prices.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import median
+from typing import NamedTuple
+
+from readcache.core.model.policy import Prices
+from readcache.core.model.tool_call import ToolCall
+from readcache.report.replay.prices import USUAL, ModelPrices
+from readcache.transcripts.records import RequestSent
+
+CHARS_PER_TOKEN = 4.0  # where no turn tells
+NEAR = 0.02  # a text counts as cached where the cache reached to it within this share
+ENOUGH = 4_000  # characters that a turn must add to tell how many make a token: hosts add some unseen to each
+
+
+class _Result(NamedTuple):
+    at: int  # the number of its call
+    out: int
+    saved: int
+
+
+class Carried:
+    """The results that are carried, and the cost of those that no longer are, in characters of uncached input."""
+
+    def __init__(self, prices: Prices = USUAL) -> None:
+        self._prices = prices
+        self.out = self.saved = self.turns = 0.0
+        self._calls = 0
+        self._size = 0
+        self._live: dict[str, _Result] = {}
+
+    def add(self, call_id: str, out: int, saved: int, *, marked: bool) -> None:
+        """One more result: its characters, those left out of it, and whether that needed a marker."""
+        if marked:
+            self.turns += CHARS_PER_TOKEN * self._prices.of_turn(self._size / CHARS_PER_TOKEN)
+        if call_id in self._live:
+            self._end(self._live.pop(call_id))
+        self._live[call_id] = _Result(self._calls, out, saved)
+        self._calls += 1
+        self._size += out - saved
+
+    def trim(self, kept: frozenset[str] = frozenset()) -> None:
+        """All but these results leave the conversation."""
+        for name in [name for name in self._live if name not in kept]:
+            self._end(self._live.pop(name))
+
+    def _end(self, result: _Result) -> None:
+        price = self.price(result.at)
+        self.out += result.out * price
+        self.saved += result.saved * price
+        self._size -= result.out - result.saved
+
+    def price(self, at: int) -> float:
+        """What a character of call number `at` (from 0) has cost by now."""
+        return self._prices.while_carried(self._calls - 1 - at)
+
+    @property
+    def calls(self) -> int:
+        """Results so far."""
+        return self._calls
+
+
+@dataclass(slots=True)
+class _LeftOut:
+    """What each policy left out of a result. `position`: tokens of the first request that it would have stood in."""
+
+    saved: Mapping[str, int]
+    position: float | None = None
+
+
+class _Sent(NamedTuple):
+    """A request, with the characters that each policy left out of it: without a cache, from a cache."""
+
+    request: RequestSent
+    written: Counter[str]
+    read: Counter[str]
+
+
+class Bill:
+    """The requests of one conversation, as it goes on. `prices`: None where those of the model are not known."""
+
+    def __init__(self, prices: ModelPrices | None) -> None:
+        self._prices = prices
+        self._sent: list[_Sent] = []
+        self._live: dict[str, _LeftOut] = {}
+        self._sizes: list[float] = []  # tokens of a character, as turns tell
+        self._new = 0  # characters that came since the last request
+        self._is_trimmed = False  # since then
+
+    def call(self, call: ToolCall, saved: Mapping[str, int]) -> None:
+        """A result, which stands in the next request."""
+        self._new += len(call.output)
+        if any(saved.values()):
+            self._live[call.call_id] = _LeftOut(dict(saved))
+
+    def trim(self, kept: frozenset[str]) -> None:
+        """All but these results are gone."""
+        self._is_trimmed = True
+        self._live = {name: left for name, left in self._live.items() if name in kept}
+        for left in self._live.values():
+            left.position = left.position and 1  # it stands earlier now, nobody knows where
+
+    def sent(self, request: RequestSent) -> None:
+        """One more request, with all that came since the last one."""
+        self._measure(request, self._new + request.added)
+        one = _Sent(request, Counter(), Counter())
+        for left in self._live.values():
+            is_cached = left.position is not None and request.cache_read >= left.position * (1 - NEAR)
+            (one.read if is_cached else one.written).update(left.saved)
+            left.position = left.position or request.prompt
+        self._sent.append(one)
+        self._new, self._is_trimmed = 0, False
+
+    def _measure(self, request: RequestSent, added: int) -> None:
+        """How many tokens a character has, where the request goes on from the one before it. Some hosts note the usage
+        before an answer is complete."""
+        if self._sent and not self._is_trimmed and added >= ENOUGH:
+            before = self._sent[-1].request
+            grown = request.prompt - before.prompt - max(before.output, before.answer / CHARS_PER_TOKEN)
+            self._sizes += [grown / added] if grown > 0 else []
+
+    @property
+    def money(self) -> float:
+        """Millionths of a dollar for all requests; 0 where they have no usage fields, or the prices are not known."""
+        return sum(self._cost(one.request) for one in self._sent)
+
+    def counts(self) -> dict[str, int]:
+        """`prompt` (tokens of all requests), `bill` (see `money`), `requests`; `billed_sessions`: 1 if it has some."""
+        prompt = sum(one.request.prompt for one in self._sent)
+        requests = len(self._sent)
+        return {"prompt": prompt, "bill": round(self.money), "requests": requests, "billed_sessions": requests > 0}
+
+    def saved(self, policy: str) -> tuple[float, float]:
+        """(tokens of input, millionths of a dollar) of what this policy left out. Of no request more is saved than it
+        had: neither of its tokens, nor of those that no cache had."""
+        tokens = money = 0.0
+        size = median(self._sizes) if self._sizes else 1 / CHARS_PER_TOKEN
+        for request, written, read in self._sent:
+            cached = min(read[policy] * size, request.cache_read)
+            most = request.prompt - request.cache_read
+            uncached = min(written[policy] * size, most)
+            tokens += cached + uncached
+            money += self._cost(request) - self._cost(request, 1 - uncached / max(1, most), cached)
+        return tokens, money
+
+    def _cost(self, request: RequestSent, left: float = 1.0, less: float = 0.0) -> float:
+        """Millionths of a dollar for a request with this share of its uncached tokens, and so many cached ones less."""
+        if self._prices is None:
+            return 0.0
+        fresh, written, hour = (left * n for n in (request.fresh, request.cache_write, request.cache_write_hour))
+        read = request.cache_read - less
+        return self._prices.cost(fresh=fresh, written=written, hour=hour, read=read, output=request.output)

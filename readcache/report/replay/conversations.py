@@ -1,0 +1,186 @@
+"""Ways of keeping a conversation: what each of them costs, and what the agent would have missed.
+
+A conversation is a cache. What the agent needed of it is proven by what it did: the old lines of an edit, the lines
+that it read again, the names that it copied. It is taken to do as it did, however the conversation is shortened. An
+edit with an old line that stands nowhere any more costs one more turn, in which the results with such lines come back.
+
+Tokens are a quarter of the characters. Each request writes what is new to the prompt cache and reads the rest from it.
+After a change everything behind it is written anew.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+from readcache.core.model.errors import UsageError, did_you_mean
+from readcache.core.model.tool_call import ToolCall
+from readcache.report.replay.kept import (
+    BASE,
+    CALL,
+    RESTORED,
+    SUMMARY,
+    ConversationSim,
+    RecordedFacts,
+    Sent,
+    Strategy,
+    Turn,
+)
+from readcache.report.replay.prices import ModelPrices
+from readcache.report.replay.rereads import RUN, SHORTEST
+from readcache.transcripts.claude_code import bare
+from readcache.transcripts.records import HistoryRemoval
+from readcache.transcripts.values import chars_in
+
+LONG = 100_000  # conversations that may be worth shortening, in tokens
+
+ALWAYS = ("none", "recorded")  # what the others are compared with
+RULES = {  # of others, with their defaults
+    "anthropic": Strategy("edit", 100_000),
+    "gemini-cli": Strategy("prune", 50_000, 30_000),
+}
+DEFAULT_STRATEGIES = (*ALWAYS, "compact:160k", "clear:160k:60k", "clear:100k:60k", "mask:10", *RULES)
+_SIZES = {"none": 0, "recorded": 0, "compact": 1, "clear": 2, "mask": 1}
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{5,}")
+
+
+def parse_strategy(spec: str) -> Strategy:
+    """`clear:160k:60k`, or the name of somebody else's rule. UsageError for what makes no sense."""
+    if spec in RULES:
+        return RULES[spec]
+    kind, *sizes = spec.split(":")
+    numbers = [re.fullmatch(r"(\d{1,9})(k?)", size) for size in sizes]
+    if len(sizes) != _SIZES.get(kind) or not all(numbers):
+        near = "" if kind in _SIZES else did_you_mean(kind, (*_SIZES, *RULES))
+        forms = "none, recorded, compact:N, clear:N:M (tokens: clear:160k:60k), mask:RESULTS, " + ", ".join(RULES)
+        raise UsageError(f"unknown --conversation {spec!r}{near}: use {forms}")
+    strategy = Strategy(kind, *(int(found[1]) * (1000 if found[2] else 1) for found in numbers if found))
+    if kind == "compact" and strategy.above <= BASE + SUMMARY + RESTORED:
+        raise UsageError(f"--conversation {spec!r}: {BASE + SUMMARY + RESTORED:,} tokens stay after a compaction")
+    if kind == "mask" and not strategy.above:
+        raise UsageError(f"--conversation {spec!r} leaves no result to the model that asked for it")
+    if kind == "clear" and strategy.above <= BASE:
+        raise UsageError(f"--conversation {spec!r}: {BASE:,} tokens of instructions and tools always stand")
+    if kind == "clear" and strategy.down_to > strategy.above:
+        raise UsageError(f"--conversation {spec!r} clears from {strategy.above:,} tokens up to {strategy.down_to:,}")
+    return strategy
+
+
+class Sending(NamedTuple):
+    """What a preset sends of a result: where the host took out what it did, and where nothing ever left."""
+
+    recorded: str
+    whole: str
+
+
+NOTHING: Mapping[str, Sending] = MappingProxyType({})
+
+
+class Conversations:
+    """One recorded conversation, kept in several ways at once, each alone and with each of these presets."""
+
+    def __init__(self, strategies: Sequence[str], prices: ModelPrices, presets: Sequence[str] = ()) -> None:
+        self._prices, self._presets, self._facts = prices, presets, RecordedFacts()
+        specs = dict.fromkeys((*ALWAYS, *strategies)) if strategies else ()
+        each = ((spec, preset) for spec in specs for preset in ("", *presets))
+        self._sims = {one: ConversationSim(parse_strategy(one[0]), prices, self._facts) for one in each}
+        self._numbers: dict[str, int] = {}
+        self._before: float | None = None  # when the last result came
+
+    def call(self, call: ToolCall, sent: Mapping[str, Sending] = NOTHING, *, is_read: bool) -> None:
+        """The next call. `sent`: what each preset would have sent instead of its output."""
+        if not self._sims:
+            return
+        lines, names = _lines_of(call.output), set(_NAME.findall(call.output))
+        turn = Turn(
+            _said_in(call),
+            [line for line in _lines_of(call.replaced) if line in self._facts.shown],
+            [name for name in set(_NAME.findall(call.said)) if name in self._facts.named],
+            self._read_again(lines) if is_read else None,
+            self._paused(call.at),
+        )
+        for kept in self._sims.values():
+            kept.turn(turn)
+        self._add(call, lines, names, turn.said)
+        texts = {text: _sent(text, lines) for both in sent.values() for text in both if text != call.output}
+        for (spec, preset), kept in self._sims.items():
+            both = sent.get(preset)
+            kept.add(both and texts.get(both.recorded if spec == "recorded" else both.whole), is_present=True)
+            kept.shorten()
+
+    def _add(self, call: ToolCall, lines: Iterable[str], names: Iterable[str], said: int) -> None:
+        facts = self._facts
+        number = self._numbers[call.call_id] = len(facts.sizes)
+        facts.sizes.append((said, _tokens(len(call.output))))
+        for line in lines:
+            facts.shown.setdefault(line, []).append(number)
+        for name in names:
+            facts.named.setdefault(name, []).append(number)
+        facts.wrote.update(dict.fromkeys(_lines_of(call.said.replace("\n+", "\n")), number))
+        facts.wrote_name.update(dict.fromkeys(_NAME.findall(call.said), number))
+
+    def _read_again(self, lines: set[str]) -> int | None:
+        """The call that had most of these lines, if half of them were known."""
+        shown = self._facts.shown
+        known = Counter(shown[line][-1] for line in lines if line in shown)
+        if known.total() < RUN or 2 * known.total() < len(lines):
+            return None
+        return max(known.items(), key=lambda item: (item[1], item[0]))[0]
+
+    def _paused(self, at: float | None) -> bool:
+        before, self._before = self._before, at
+        seconds = self._prices.seconds
+        return None not in (before, at, seconds) and at - before > seconds  # type: ignore[operator]
+
+    def trim(self, removal: HistoryRemoval) -> None:
+        """The host took calls out, and showed some by itself. What it restored after a compaction only stands where
+        that had taken it away."""
+        if not self._sims:
+            return
+        kept_numbers = sorted(self._numbers[name] for name in removal.kept if name in self._numbers)
+        for kept in self._sims.values():
+            if kept.strategy.kind == "recorded":
+                kept.trim(kept_numbers, compacts=removal.compacts)
+        for call in removal.restored:
+            self._add(call, _lines_of(call.output), set(_NAME.findall(call.output)), 0)
+            for kept in self._sims.values():
+                kept.add(is_present=kept.strategy.kind == "recorded" or not removal.compacts)
+
+    def end(self) -> dict[str, Counter[str]]:
+        """What each way came to; `bill` and what is a part of it in tokens of uncached input."""
+        return {spec: kept.end() for (spec, preset), kept in self._sims.items() if not preset}
+
+    def together(self) -> dict[str, dict[str, Counter[str]]]:
+        """The same of each way with each preset."""
+        specs = [spec for spec, preset in self._sims if not preset]
+        return {spec: {name: self._sims[spec, name].end() for name in self._presets} for spec in specs}
+
+
+def _sent(text: str, lines: set[str]) -> Sent:
+    """A result with these lines, as this text."""
+    left = _lines_of(text)
+    return Sent(_tokens(len(text)), left, set(_NAME.findall(text)), lines - left)
+
+
+def _tokens(chars: int) -> int:
+    return (chars + 3) // 4
+
+
+def _said_in(call: ToolCall) -> int:
+    """Tokens of a call."""
+    return _tokens(len(call.said) if call.arguments is None else chars_in(call.arguments)) + CALL
+
+
+def _lines_of(text: str) -> set[str]:
+    """The lines that tell anything, as they stand and without the number in front."""
+    lines = text.splitlines()
+    found = {line.strip() for line in lines} | {bare(line).strip() for line in lines}
+    return {line for line in found if len(line) >= SHORTEST}
+
+
+def tokens_of(calls: Iterable[ToolCall]) -> int:
+    """Of a conversation in which nothing was shortened."""
+    return BASE + sum(_tokens(len(call.output)) + _said_in(call) for call in calls)

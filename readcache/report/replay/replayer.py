@@ -1,0 +1,96 @@
+"""Replays one recording under several policies, each in a session of its own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from readcache import Policy
+from readcache.core.model.tool_call import ToolCall
+from readcache.report.replay.arm import PolicyRun
+from readcache.report.replay.bills import Bill
+from readcache.report.replay.conversations import Conversations, Sending, tokens_of
+from readcache.report.replay.onlooker import Baseline
+from readcache.report.replay.prices import RATIOS, USUAL, ModelPrices, PriceTable, built_in_prices, find_prices
+from readcache.report.replay.tally import Replayed, ReplayTotals
+from readcache.transcripts.records import HistoryRemoval, Recording, RequestSent
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What a replay goes by besides its policies. `strategies` to keep conversations of `least` tokens or more. `model`: ""
+    for the one that a transcript names."""
+
+    strategies: tuple[str, ...] = ()
+    least: int = 0
+    table: PriceTable = field(default_factory=built_in_prices)
+    model: str = ""
+
+    def prices(self, recording: Recording) -> ModelPrices | None:
+        """Of its model; None where they are not known. Where most was written to a cache that holds for an hour, so is
+        the rest."""
+        found = find_prices(self.model or recording.model, self.table)
+        sent = [item for item in recording.items if isinstance(item, RequestSent)]
+        hour = sum(one.cache_write_hour for one in sent) > sum(one.cache_write for one in sent)
+        return found.for_an_hour() if found is not None and hour else found
+
+
+def replay_recording(recording: Recording, policies: Mapping[str, Policy], choices: Choices | None = None) -> Replayed:
+    """The tally of one conversation."""
+    choices = Choices() if choices is None else choices
+    totals = ReplayTotals(Counter(sessions=1), Counter({recording.form: 1}))
+    totals.counts["readers"] += recording.reader != "main"
+    prices = choices.prices(recording)
+    runs = {name: PolicyRun(policy, prices.ratios if prices else USUAL) for name, policy in policies.items()}
+    baseline, bill = Baseline(), Bill(prices)
+    size = tokens_of(item for item in recording.items if isinstance(item, ToolCall))
+    strategies = choices.strategies if size >= choices.least else ()
+    conversations = Conversations(strategies, prices or RATIOS, tuple(policies))
+    # Not told that the host took anything out, where it did.
+    has_removals = bool(strategies) and any(isinstance(item, HistoryRemoval) for item in recording.items)
+    uncut_runs = {name: PolicyRun(policy) for name, policy in policies.items()} if has_removals else {}
+    for item in recording.items:
+        if isinstance(item, RequestSent):
+            bill.sent(item)
+        elif isinstance(item, HistoryRemoval):
+            baseline.trim(item)
+            bill.trim(item.kept)
+            conversations.trim(item)
+            for run in runs.values():
+                run.trim(item)
+            for run in () if item.compacts else uncut_runs.values():
+                run.show(item.restored)
+        else:
+            totals.counts["calls"] += 1
+            totals.counts["out"] += len(item.output)
+            totals.calls_by_tool[item.tool] += 1
+            totals.out_by_tool[item.tool] += len(item.output)
+            texts = {name: run.call(item) for name, run in runs.items()}
+            sent = {
+                name: Sending(text, uncut_runs[name].call(item) if uncut_runs else text) for name, text in texts.items()
+            }
+            is_read = baseline.call(item)
+            bill.call(item, {name: len(item.output) - len(text) for name, text in texts.items()})
+            conversations.call(item, sent, is_read=is_read)
+    totals.counts.update(baseline.end())
+    totals.counts.update(bill.counts())
+    if totals.counts["requests"] and prices:
+        totals.models[prices.label] += 1
+    elif totals.counts["requests"]:
+        totals.unpriced[recording.model or "an unnamed model"] += 1
+    totals.strategies = conversations.end()
+    totals.together = conversations.together()
+    for strategy in [
+        *totals.strategies.values(),
+        *(strategy for pair in totals.together.values() for strategy in pair.values()),
+    ]:
+        strategy["sessions"] = 1
+        strategy["money"] = round(bill.money * strategy["bill"] / max(1, totals.strategies["recorded"]["bill"]))
+    for run in uncut_runs.values():
+        run.end()
+    for name, run in runs.items():
+        totals.policies[name] = run.end()
+        tokens, money = bill.saved(name)
+        totals.policies[name].counts.update(saved_input=round(tokens), saved_bill=round(money))
+    return Replayed(totals, recording.first_call)

@@ -1,0 +1,102 @@
+"""Runs a command with bash the way a harness's tool does: stdin closed, stderr in order with stdout."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from readcache.core.model.reply import Reason
+
+# Exit statuses of coreutils' `timeout` and `env --chdir` for the same two events.
+TIMED_OUT_STATUS = 124
+NOT_RUN_STATUS = 125
+# Bytes. Endless output under a timeout ends here, before it eats the harness's memory until the time is over.
+MOST_BYTES = 256 * 1024 * 1024
+LOOK_SECONDS = 0.05  # between two looks whether the time is over, or the command is to stop
+
+
+@dataclass(frozen=True, slots=True)
+class BashResult:
+    """What came of it. `skip_reason` is set when the output may end anywhere or nothing ran."""
+
+    output: str
+    exit_code: int
+    skip_reason: Reason | None = None
+
+
+def run_bash(
+    command: str,
+    *,
+    cwd: str,
+    env: Mapping[str, str] | None = None,
+    timeout: float | None = None,
+    stop: threading.Event | None = None,
+) -> BashResult:
+    """Runs `command`; `timeout` is in seconds. Never raises for what the command or its surroundings do.
+
+    The exit status is subprocess's: negative for a death by signal. After a timeout it is 124 and everything printed
+    until then is the output; the command and its children are killed. So they are when `stop` is set.
+    """
+    try:
+        process = subprocess.Popen(
+            ["bash", "-c", command],
+            cwd=cwd,
+            env=None if env is None else dict(env),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # so that a timeout can kill the children too
+        )
+    except OSError as error:
+        return _not_run(f" in {cwd}: {error.strerror or error}")
+    except ValueError as error:  # NUL or a lone surrogate in the command
+        return _not_run(f": the command cannot be passed to it: {error}")
+    with process:
+        try:
+            if timeout is None and stop is None:
+                output, late = process.communicate()[0], False
+            else:
+                deadline = math.inf if timeout is None else time.monotonic() + timeout
+                output, late = _wait(process, deadline, stop or threading.Event())
+        except BaseException:
+            _kill(process)
+            raise
+    text = output.decode("utf-8", "replace")
+    if late:
+        return BashResult(text, TIMED_OUT_STATUS, Reason.TIMED_OUT)
+    return BashResult(text, process.returncode, Reason.KILLED if process.returncode < 0 else None)
+
+
+def _wait(process: subprocess.Popen[bytes], deadline: float, stop: threading.Event) -> tuple[bytes, bool]:
+    """(what it printed, whether it was killed: time ran out, it was told to stop, or it printed too much)."""
+    while True:
+        try:
+            return process.communicate(timeout=_pause(deadline))[0], False
+        except subprocess.TimeoutExpired as error:
+            printed = error.output or b""
+            is_too_much = len(printed) > MOST_BYTES and not math.isinf(deadline)
+            if is_too_much or stop.is_set() or time.monotonic() >= deadline:
+                _kill(process)
+                with contextlib.suppress(subprocess.TimeoutExpired):  # a child that left the group holds the output
+                    return process.communicate(timeout=LOOK_SECONDS)[0], True
+                return printed, True
+
+
+def _pause(deadline: float) -> float:
+    return max(0.0, min(LOOK_SECONDS, deadline - time.monotonic()))
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _not_run(why: str) -> BashResult:
+    return BashResult(f"readcache: bash was not started{why}\n", NOT_RUN_STATUS, Reason.NOT_RUN)

@@ -1,0 +1,285 @@
+"""Finds what others changed since the agent saw it: keeps the files that it saw, each with the version that it knows.
+
+File systems do not record who made a change. So every change during the agent's own command counts as its own, and
+every change before or after as another's. A change is listed until the agent reads the file again (or writes it, or the
+old bytes come back), however often it is asked for: what the agent was told of is the harness's to know, and a notice
+that is lost with a compaction can be given again.
+
+Each answer rests on hashing every file (20 µs for one of 8 KB), never on what was heard: `watch` can lose events, and
+only wakes up `wait`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from readcache.core.model.call import Call
+from readcache.core.model.claims import FileLines, glob_stem
+from readcache.core.model.reply import Reason
+from readcache.core.model.text import bodies, split_lines
+from readcache.core.model.view import View
+from readcache.log.forks import FILES, ForkLock
+from readcache.session.disk import fingerprint
+from readcache.session.disk.fingerprint import Fingerprint
+from readcache.session.disk.lines import MOST_BYTES
+from readcache.session.disk.watch import Watch
+
+Lines = tuple[int, Sequence[str]]  # the number of the first one in the file, and the lines
+Printed = tuple[str, str | None]  # what a tool printed, and the separator after the numbers in front of its lines
+
+POLL = 1.0  # seconds between looks at the files while nothing is heard
+BURST = 0.05  # seconds: a save is several events, a checkout is thousands
+MOST_NAMED = 8  # files in a notice; it is one line in a model's context
+_LAST = 1 << 62  # past the end of any file
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A file that others changed since the agent saw it. `call_id`: the call that showed it."""
+
+    path: str
+    deleted: bool = False
+    call_id: str = ""
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What the agent knows of a file. `digest`: None when what it was shown was gone before we could look."""
+
+    digest: bytes | None
+    call_id: str
+    change: Change | None = None
+
+
+class SeenFiles:
+    """The files that one reader has seen. Every method is safe to call from any thread; none raises for what the disk
+    does."""
+
+    def __init__(self) -> None:
+        self._lock = ForkLock(FILES)
+        self._seen: dict[str, _Seen] = {}
+        self._watch = Watch()
+        self._own_calls = 0  # commands of the agent that are running
+
+    # ------------------------------------------------------------ what the agent does
+
+    def begin(self, view: View, *, local: bool) -> None:
+        """Follows the files that the agent has seen already (but for one that was only said to be the same as another).
+        A file whose visible lines differ from those on disk counts as changed by others: it changed before the watch
+        began. `local`: as for `saw`."""
+        with self._lock:
+            for path in view.known_keys():
+                current = view.key(path).current
+                if current and _is_file_path(path):
+                    call_id = current[-1].delivery.event.call_id
+                    self._know(view, path, call_id, _visible(view, path), local=local)
+
+    def saw(self, view: View, call: Call, *, local: bool) -> None:
+        """The agent was answered; `view` holds the answer. `local`: the call ran on this machine for certain. Otherwise
+        a file is followed only when the lines that were shown stand on this disk: it may be another machine's."""
+        if call.skip_reason not in (None, Reason.UNREADABLE):
+            return
+        only_read = call.reading.only_reads  # else what was shown may have been written over by the same command
+        with self._lock:
+            if not only_read:  # it may have run elsewhere, and we were not told when it began
+                self._own_call_ended()
+            answers = view.of_call(call.call_id)
+            as_another = any(answer.event.markers for answer in answers)  # and perhaps none of its own lines
+            printed_file = _printed_file(call) if only_read and answers else None
+            for path in call.reading.keys:
+                if call.skip_reason is not None and os.path.isfile(path):  # nothing of it was shown
+                    continue
+                if path in self._seen or (_is_file_path(path) and (as_another or view.key(path).current)):
+                    shown = _visible(view, path, call.call_id) if only_read else []
+                    self._know(view, path, call.call_id, shown, printed_file=printed_file, local=local)
+                elif printed_file is not None and local:  # no line can count as seen: it is empty, binary, protected
+                    now = fingerprint.take(path, MOST_BYTES)
+                    if now is not None and _is_all(printed_file, now):
+                        self._follow(path, _Seen(now.digest, call.call_id))
+
+    def wrote(self, view: View, path: str, call_id: str, *, local: bool) -> None:
+        """The agent's own tool wrote the file; `view` holds its text where that is known."""
+        with self._lock:
+            names = [other for other in self._seen if other != path and _is_same_file(other, path)]
+            if path in self._seen or view.key(path).current:
+                names.append(path)
+            text = _visible(view, path, call_id)
+            for name in names:
+                self._know(view, name, call_id, text, local=local, is_own=True)
+
+    @contextlib.contextmanager
+    def own_call(self) -> Iterator[None]:
+        """While a command of the agent runs: what changes is its own doing. Such calls may overlap."""
+        with self._lock:
+            if not self._own_calls:
+                self._look()
+            self._own_calls += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._own_calls -= 1
+                self._own_call_ended()
+
+    # ------------------------------------------------------------ what others did
+
+    def changes(self) -> list[Change]:
+        """What others changed since the agent saw it, by path. While a command of the agent runs: up to its start."""
+        with self._lock:
+            if not self._own_calls:
+                self._look()
+            return sorted((seen.change for seen in self._seen.values() if seen.change), key=lambda change: change.path)
+
+    def wait(self, timeout: float) -> bool:
+        """Waits until `changes` gives another list than now, at most `timeout` seconds. True if it does."""
+        before = self.changes()
+        deadline = time.monotonic() + timeout
+        while (left := deadline - time.monotonic()) > 0:
+            self._watch.wait(min(left, POLL))
+            time.sleep(min(max(0.0, deadline - time.monotonic()), BURST))
+            if self.changes() != before:
+                return True
+        return False
+
+    def close(self) -> None:
+        """Stops following. Closing twice is allowed."""
+        with self._lock:
+            self._seen.clear()
+        self._watch.close()
+
+    # ------------------------------------------------------------ inside
+
+    def _know(
+        self,
+        view: View,
+        path: str,
+        call_id: str,
+        shown: Sequence[Lines],
+        *,
+        printed_file: Printed | None = None,
+        local: bool,
+        is_own: bool = False,
+    ) -> None:
+        """The agent knows the current file, if what the call says of it is true. `shown`: the lines that it showed.
+        `printed_file`: what it printed, where that may be all of the file. `is_own`: the agent wrote the file itself."""
+        known = self._seen.get(path)
+        now = fingerprint.take(path, MOST_BYTES)
+        if now is None:
+            exists = os.path.isfile(path)  # but does not hold still
+            if (shown or exists) and (local or known is not None):
+                self._follow(path, _Seen(None, call_id, Change(path, not exists, call_id)))
+            elif known is not None:
+                del self._seen[path]
+            return
+        if known is not None and not is_own and (known.change or not (self._own_calls or known.digest == now.digest)):
+            # Another's version: every line that the agent can see must be in it.
+            visible = _visible(view, path)
+            is_unchanged = (bool(visible) and _is_unchanged(visible, now)) or _is_all(printed_file, now)
+        else:
+            is_unchanged = _is_unchanged(shown, now)
+        if is_unchanged:
+            self._follow(path, _Seen(now.digest, call_id))
+        elif known is not None:
+            known.change = known.change or Change(path, call_id=known.call_id)
+        elif local:
+            self._follow(path, _Seen(None, call_id, Change(path, call_id=call_id)))
+
+    def _follow(self, path: str, seen: _Seen) -> None:
+        self._seen[path] = seen
+        self._watch.follow(path)
+
+    def _look(self) -> None:
+        """Finds out what others have changed."""
+        for path, seen in self._seen.items():
+            now = fingerprint.take(path)
+            if now is not None and now.digest == seen.digest:
+                seen.change = None
+            else:
+                seen.change = Change(path, not os.path.exists(path), seen.call_id)
+
+    def _own_call_ended(self) -> None:
+        """A command of the agent has run and may have written anything: all changes are its own."""
+        if self._own_calls:
+            return
+        for path, seen in list(self._seen.items()):
+            if seen.change is not None:
+                continue
+            now = fingerprint.take(path)
+            if now is not None:
+                seen.digest = now.digest
+            elif not os.path.exists(path):
+                del self._seen[path]
+
+
+def _is_same_file(path: str, other: str) -> bool:
+    """True if both names lead to one file."""
+    try:
+        return os.path.samefile(path, other)
+    except (OSError, ValueError):
+        return False
+
+
+def _printed_file(call: Call) -> Printed | None:
+    """The output of a call that may have printed all of one file: a file may end before the last line asked for."""
+    claims = call.reading.claims
+    first = claims[0] if len(claims) == 1 else None
+    if not isinstance(first, FileLines) or len(first.keys) != 1 or first.gaps or first.shift:
+        return None
+    return (call.output, first.sep) if first.lines is not None and first.lines[0] == 1 else None
+
+
+def notice(changes: Sequence[Change], root: str = "") -> str:
+    """One line for a harness to put before the model; "" when there are none. Paths below `root` are shortened."""
+    parts = []
+    for what, deleted in (("Changed", False), ("Deleted", True)):
+        names = [_name(change.path, root) for change in changes if change.deleted is deleted]
+        if names:
+            more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+            parts.append(f"{what} on disk since you saw them (not by you): {', '.join(names[:MOST_NAMED])}{more}.")
+    return " ".join([*parts, "Read them again before you rely on them."]) if parts else ""
+
+
+def _name(path: str, root: str) -> str:
+    name = path.removeprefix(root.rstrip("/") + "/") if root else path
+    return name if name.isprintable() else repr(name)
+
+
+def _is_file_path(path: str) -> bool:
+    """Not a blob of git, a pattern, or below a home directory that is not known."""
+    return path.startswith("/") and glob_stem(path) is None
+
+
+def _visible(view: View, path: str, call_id: str | None = None) -> list[Lines]:
+    """The lines of the file as it is (as far as is known) that the reader can see, or only what one call showed."""
+    out: list[Lines] = []
+    for start, end, visible in view.key(path).numbered.overlaps(1, _LAST):
+        mapped = visible.mapped
+        if len(mapped.keys) == 1 and call_id in (None, visible.event.call_id):
+            out.append((start, view.bodies(visible)[start - mapped.first : end - mapped.first + 1]))
+    return out
+
+
+def _is_unchanged(wanted: Sequence[Lines], now: Fingerprint) -> bool:
+    """Do all these lines stand in the file at their numbers? Those past the end of its head are not asked for."""
+    if not wanted:
+        return True
+    lines = split_lines(now.head.decode("utf-8", "replace"))
+    if now.is_truncated:
+        lines = lines[:-1]
+        wanted = [(first, some) for first, some in wanted if first + len(some) - 1 <= len(lines)]
+    return all(lines[first - 1 : first - 1 + len(some)] == list(some) for first, some in wanted)
+
+
+def _is_all(printed_file: Printed | None, now: Fingerprint) -> bool:
+    """True if just this file was printed, with or without numbers."""
+    if printed_file is None:
+        return False
+    printed, sep = printed_file
+    text = now.head.decode("utf-8", "replace")
+    if sep is None or text.endswith("\n") != printed.endswith("\n"):
+        return text == printed
+    return split_lines(text) == bodies(split_lines(printed), sep)
