@@ -110,8 +110,8 @@ def _gap(gap: Gap, wording: str) -> Iterator[str]:
         yield f"<details><summary>{_what(gap)}</summary>"
         yield f'<pre tabindex="0"><code>{marked_up(marker.lines)}</code></pre></details>'
     elif bands:
-        places = " ".join(f"{band.text.name}:{band.at}:{band.count}" for band in bands)
-        yield f'<details class="fill" data-from="{places}"><summary>{_what(gap)}</summary>'
+        filled_by = " ".join(f"{band.text.name}:{band.at}:{band.count}" for band in bands)
+        yield f'<details class="fill" data-from="{filled_by}"><summary>{_what(gap)}</summary>'
         yield "<p>Follow the link above: without a script this page cannot show them here.</p></details>"
     yield "</div>"
 

@@ -54,7 +54,7 @@ def verdict_of(totals: Totals, price: float = DOLLARS) -> str:
     counts = totals.counts
     if would := counts["tokens_saved_if_on"]:
         return f"readcache only advised: it would have left out about {number(would)} tokens."
-    if not totals.cuts:
+    if not totals.shortened:
         return "Nothing was left out."
     share = f"{100 * totals.chars_net / counts['output_chars']:.1f}&nbsp;% of what tools printed"
     turns = f"{plural(counts['bounces'], 'turn')} spent asking again"
@@ -172,15 +172,15 @@ def _replay_main(found: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _policies(total: Counts, policies: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    arms: list[Counts] = [Counter({**total, **counts}) for counts in policies.values()]
-    for arm in arms:
-        arm["kept"] = arm["saved"] - CHARS_PER_TOKEN * arm["tokens_bounced"]
+    columns: list[Counts] = [Counter({**total, **counts}) for counts in policies.values()]
+    for column in columns:
+        column["kept"] = column["saved"] - CHARS_PER_TOKEN * column["tokens_bounced"]
     rows: list[Row] = []
-    for label, name, whole in _MEASURES:
-        if not whole:
-            rows.append((label, *(number(arm[name]) for arm in arms)))
-        elif all(arm[whole] for arm in arms):
-            shares = [arm[name] / arm[whole] for arm in arms]
+    for label, name, total_name in _MEASURES:
+        if not total_name:
+            rows.append((label, *(number(column[name]) for column in columns)))
+        elif all(column[total_name] for column in columns):
+            shares = [column[name] / column[total_name] for column in columns]
             cells = zip(shares, lengths(shares), strict=True)
             rows.append((label, *(Bar(f"{100 * share:.1f} %", length) for share, length in cells)))
     yield from bar_table(("saved", *policies), rows)

@@ -19,8 +19,8 @@ from readcache.transcripts.records import HistoryRemoval, Recording, RequestSent
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What a replay goes by besides its policies. `strategies` to keep conversations of `least` tokens or more. `model`: ""
-    for the one that a transcript names."""
+    """The choices of a replay besides its policies. `strategies`: they shorten conversations of `least` tokens or more.
+    `model`: "" for the one that a transcript names."""
 
     strategies: tuple[str, ...] = ()
     least: int = 0
