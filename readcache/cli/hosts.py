@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from readcache.cli.client import find_client
-from readcache.cli.kept import what_is_kept
 from readcache.cli.options import HOST_OPTIONS
 from readcache.cli.output import say, warn
+from readcache.cli.transcript_files import what_is_kept
 from readcache.core.model.errors import UsageError
 from readcache.core.model.plugins import plugin_names
 from readcache.core.model.policy import Policy

@@ -91,7 +91,7 @@ def _dispatch(argv: list[str]) -> int:
     from readcache.cli.parser import parse_words
 
     if not argv:
-        from readcache.cli.standing import say_status
+        from readcache.cli.status import say_status
 
         return say_status(read_settings(os.environ))
     if argv[0] == "help":

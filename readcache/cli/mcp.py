@@ -7,7 +7,7 @@ import os
 from dataclasses import replace
 
 from readcache.core.model.errors import UsageError
-from readcache.process.held import chosen_policy
+from readcache.process.buffered import chosen_policy
 from readcache.process.settings import Settings
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from readcache.core.model.errors import UsageError
 from readcache.core.model.tool_call import ToolCall
+from readcache.report.replay.conversation_sim import ASK, BASE, CALL, NOTE, PREVIEW, RESTORED, SUMMARY
 from readcache.report.replay.conversations import Conversations, Sending, parse_strategy
-from readcache.report.replay.kept import ASK, BASE, CALL, NOTE, PREVIEW, RESTORED, SUMMARY
 from readcache.report.replay.prices import ModelPrices
 from readcache.transcripts.records import HistoryRemoval
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from readcache.report.replay.tally import PolicyTotals, Sum, ranked
+from readcache.report.replay.replay_totals import PolicyTotals, Sum, ranked
 from readcache.report.replay.verdict import verdict
 
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from readcache.core.model.errors import UsageError, did_you_mean
 from readcache.core.model.tool_call import ToolCall
-from readcache.report.replay.kept import (
+from readcache.report.replay.conversation_sim import (
     BASE,
     CALL,
     RESTORED,

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 
 from readcache import Policy
 from readcache.core.model.tool_call import ToolCall
-from readcache.report.replay.arm import PolicyRun
+from readcache.report.replay.baseline import Baseline
 from readcache.report.replay.bills import Bill
 from readcache.report.replay.conversations import Conversations, Sending, tokens_of
-from readcache.report.replay.onlooker import Baseline
+from readcache.report.replay.policy_run import PolicyRun
 from readcache.report.replay.prices import RATIOS, USUAL, ModelPrices, PriceTable, built_in_prices, find_prices
-from readcache.report.replay.tally import Replayed, ReplayTotals
+from readcache.report.replay.replay_totals import Replayed, ReplayTotals
 from readcache.transcripts.records import HistoryRemoval, Recording, RequestSent
 
 

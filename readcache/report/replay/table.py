@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from readcache.report.replay.bills import CHARS_PER_TOKEN
+from readcache.report.replay.replay_totals import PolicyTotals, ReplayTotals, Sum, ranked
 from readcache.report.replay.rereads import WATCHED
-from readcache.report.replay.tally import PolicyTotals, ReplayTotals, Sum, ranked
 from readcache.report.replay.verdict import dollars, many, share, verdict
 
 WIDTH = 100  # columns, if stdout is not a terminal

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from readcache.report.replay.conversations import parse_strategy
-from readcache.report.replay.tally import ReplayTotals, ranked
+from readcache.report.replay.replay_totals import ReplayTotals, ranked
 
 MOST_MISSED = 0.05  # of the needs: a way that takes more from the agent is not recommended
 _INIT = ("claude-code", "codex", "gemini", "mini-swe-agent", "opencode", "pi")  # `readcache init` knows them

@@ -18,7 +18,7 @@ from readcache.core.model.tool_call import ToolCall
 from readcache.report.replay.answers import answer_recorded, show_restored
 from readcache.report.replay.bills import Carried
 from readcache.report.replay.prices import USUAL
-from readcache.report.replay.tally import PolicyTotals
+from readcache.report.replay.replay_totals import PolicyTotals
 from readcache.transcripts.records import HistoryRemoval
 
 # What a session may count of readers that asked again for what was left out, and of failures of ours.
