@@ -101,6 +101,6 @@ class Content:
             self.line = line
             yield line, value
 
-    def place(self, line: int = 1) -> str:
+    def location(self, line: int = 1) -> str:
         """For people: the file and the line."""
         return f"{self.path}:{line}"
