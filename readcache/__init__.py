@@ -9,6 +9,8 @@ Bytes are left out of a reply only if the reader was shown those very bytes, can
 
 from __future__ import annotations
 
+import sys
+
 TYPE_CHECKING = False  # as in `typing`, which takes a start of Python longer than all that a hook does
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,7 +18,17 @@ if TYPE_CHECKING:
 
     from readcache.core.model.errors import ReadcacheError, StoreError, UsageError
     from readcache.core.model.frame import Frame
-    from readcache.core.model.policy import Budget, Head, HeadTail, Insist, Marks, Mode, Policy
+    from readcache.core.model.policy import (
+        SUBMIT_COMMANDS,
+        Budget,
+        Head,
+        HeadTail,
+        Insist,
+        Marks,
+        Mode,
+        Policy,
+        count_by_chars,
+    )
     from readcache.core.model.reply import Omitted, Outcome, Reason, Reply, Shown
     from readcache.core.model.view import View
     from readcache.core.restore.plan import Compaction, RestoreItem, RestorePlan
@@ -24,6 +36,7 @@ if TYPE_CHECKING:
     from readcache.session.disk.changes import Change, notice
 
 __all__ = [
+    "SUBMIT_COMMANDS",
     "Budget",
     "Change",
     "Compaction",
@@ -47,6 +60,7 @@ __all__ = [
     "StoreError",
     "UsageError",
     "View",
+    "count_by_chars",
     "notice",
 ]
 __version__ = "0.1.0"
@@ -74,10 +88,39 @@ __getattr__ = lazy_names(
         "readcache.core.model.errors": "ReadcacheError StoreError UsageError",
         "readcache.core.model.frame": "Frame",
         "readcache.core.model.view": "View",
-        "readcache.core.model.policy": "Budget Head HeadTail Insist Marks Mode Policy",
+        "readcache.core.model.policy": "SUBMIT_COMMANDS Budget Head HeadTail Insist Marks Mode Policy count_by_chars",
         "readcache.core.model.reply": "Omitted Outcome Reason Reply Shown",
         "readcache.core.restore.plan": "Compaction RestoreItem RestorePlan",
         "readcache.session": "Session Sessions",
     },
     globals(),
 )
+
+
+class _Moved:
+    """Find the modules that moved below `core` by their former names too, for one version: scripts import them."""
+
+    names = frozenset(("model", "messages", "shell", "judging", "sync", "restore"))
+
+    def find_spec(self, name: str, *_where: object) -> Any:
+        """Return a spec if a module of this former name exists, else None."""
+        package, _, rest = name.partition(".")
+        if package != __name__ or rest.partition(".")[0] not in self.names:
+            return None
+        from importlib import util
+
+        is_there = util.find_spec(f"{__name__}.core.{rest}")
+        return is_there and util.spec_from_loader(name, self)  # type: ignore[arg-type]
+
+    def create_module(self, spec: Any) -> None:
+        """Let the import system make the module, which is replaced at once."""
+
+    def exec_module(self, made: Any) -> None:
+        """Put the moved module in its place, so that each class exists once."""
+        from importlib import import_module
+
+        new = made.__name__.replace(__name__, f"{__name__}.core", 1)
+        sys.modules[made.__name__] = import_module(new)
+
+
+sys.meta_path.insert(0, _Moved())  # before that of the files: the former package has the path of the new one

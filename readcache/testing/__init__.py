@@ -13,12 +13,17 @@ from typing import TYPE_CHECKING
 from readcache import lazy_names
 
 if TYPE_CHECKING:
+    from readcache.core.model.spec.world import World
     from readcache.testing.replies import assert_omitted, assert_shown, reconstruct
 
-__all__ = ["FakeClock", "assert_omitted", "assert_shown", "reconstruct"]
+__all__ = ["FakeClock", "World", "assert_omitted", "assert_shown", "reconstruct"]
 
 __getattr__ = lazy_names(  # pytest imports this package at every start
-    {"readcache.testing.replies": "assert_omitted assert_shown reconstruct"}, globals()
+    {
+        "readcache.core.model.spec.world": "World",
+        "readcache.testing.replies": "assert_omitted assert_shown reconstruct",
+    },
+    globals(),
 )
 
 

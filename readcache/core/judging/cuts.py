@@ -93,7 +93,7 @@ def _identical(view: View, call: Call, judgement: Judgement, identical: Delivery
     text = marker.write_marker(name, word, what, [_source(view, identical)], note, end_of(call))
     span = SourceSpan(identical.event.call_id, identical.event.origin, 0, count, digest_lines(judgement.lines))
     return Replacement(
-        0, count, MarkerRecord(0, None, 1, count, (identical.event.call_id,), wording=text, stands=(span,))
+        0, count, MarkerRecord(0, None, 1, count, (identical.event.call_id,), wording=text, source_spans=(span,))
     )
 
 
@@ -117,8 +117,10 @@ def _replacement(view: View, call: Call, judgement: Judgement, omission: Omissio
     end = start + omission.high - omission.low - 1
     sources = tuple(dict.fromkeys(match.visible.event.call_id for match in matches))
     numbered = any(match.mapped.sep is not None for match in matches)
-    stands = _stands_of(view, matches, judgement.lines[omission.low : omission.high])
-    return Replacement(omission.low, omission.high, MarkerRecord(0, path, start, end, sources, numbered, text, *stands))
+    source_spans = _source_spans(view, matches, judgement.lines[omission.low : omission.high])
+    return Replacement(
+        omission.low, omission.high, MarkerRecord(0, path, start, end, sources, numbered, text, *source_spans)
+    )
 
 
 # ---------------------------------------------------------------- the word
@@ -259,13 +261,13 @@ def _path_there(match: Match) -> str:
 # ---------------------------------------------------------------- for the log
 
 
-def _stands_of(view: View, matches: Sequence[Match], left_out: Sequence[str]) -> tuple[tuple[SourceSpan, ...], str]:
-    """Return the stands of an omission. Its lines are recognised by them in a text that was cut. Also return the lines
+def _source_spans(view: View, matches: Sequence[Match], left_out: Sequence[str]) -> tuple[tuple[SourceSpan, ...], str]:
+    """Return the source spans of an omission: they identify its lines in a truncated text. Also return the lines
     themselves if the sources show them with other numbers, or with numbers that this output does not have."""
     there = [_lines_there(view, match) for match in matches]
-    stands = tuple(_stand(match, lines) for match, lines in zip(matches, there, strict=True))
+    source_spans = tuple(_source_span(match, lines) for match, lines in zip(matches, there, strict=True))
     is_same = (there[0] if len(there) == 1 else list(chain.from_iterable(there))) == left_out
-    return stands, "" if is_same else "\n".join(left_out)
+    return source_spans, "" if is_same else "\n".join(left_out)
 
 
 def _lines_there(view: View, match: Match) -> Sequence[str]:
@@ -274,7 +276,7 @@ def _lines_there(view: View, match: Match) -> Sequence[str]:
     return view.bodies(VisibleSpan(match.visible.delivery, mapped))
 
 
-def _stand(match: Match, lines: Sequence[str]) -> SourceSpan:
+def _source_span(match: Match, lines: Sequence[str]) -> SourceSpan:
     event = match.visible.event
     is_all = len(lines) == count_lines(event.text) and event.text.endswith("\n")
     named = digest(event.text) if is_all else digest_lines(lines)

@@ -85,13 +85,13 @@ def _spans_there(matches: Sequence[Match], of: Sequence[Match]) -> list[Span] | 
     """Return the lines that the marker of all the runs `of` has to name at one source. They are numbers in the file if
     these differ from the numbers here, and places in the source's text if the lines are not in one piece there. Return
     None if it cannot name them."""
-    is_in_one_piece = len(spans_of((source_line(match), match) for match in matches)) == 1
+    is_consecutive = len(spans_of((source_line(match), match) for match in matches)) == 1
     moved = [match for match in matches if number_there(match) not in (0, number_here(match))]
     if all(map(number_there, matches)):
         if moved:
             return spans_of((number_there(match), match) for match in matches)
-        return [] if is_in_one_piece or named_lines(of) is not None else None
-    if is_in_one_piece:
+        return [] if is_consecutive or named_lines(of) is not None else None
+    if is_consecutive:
         return []
     if any(match.mapped.sep is not None for match in moved) or not all(map(shown_line, matches)):
         return None  # the numbers differ, and the marker could name only the places; or their places are not known

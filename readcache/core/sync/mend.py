@@ -77,9 +77,9 @@ def _lines_at_index(span: SourceSpan, text: str | None) -> list[str] | None:
 
 
 def lines_at(span: SourceSpan, text: str | None, *, is_complete: bool = True) -> list[str] | None:
-    """The lines that stood there, if they still stand in the text, in one piece; None if they do not. `is_complete`: the
-    text lost no lines, so that they stand where they did. Elsewhere the digest alone finds them: None if different
-    lines have it, which is easily made."""
+    """Return the lines of this span if they are still in the text, consecutive; None otherwise. `is_complete`: the text
+    lost no lines, so they are at the same index. If it did, only the digest finds them: None if different lines have
+    the same digest, because such lines are easily made."""
     lines = split_lines(text or "")
     last = len(lines) - span.count
     if last < 0:

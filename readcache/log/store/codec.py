@@ -60,6 +60,7 @@ _STORED_NAMES = {
     "markers": "pointers",
     "wording": "marker",
     "possible_writes": "perhaps",
+    "source_spans": "stands",
 }
 
 NEWER = "it was probably written by a newer readcache: upgrade this one, or use another store"

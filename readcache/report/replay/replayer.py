@@ -55,8 +55,8 @@ def replayed_session(readers: Sequence[Recording], policy: Policy) -> Session:
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What a replay goes by besides its policies. `strategies` to keep conversations of `least` tokens or more. `model`: ""
-    for the one that a transcript names."""
+    """The choices of a replay besides its policies. `strategies`: they shorten conversations of `least` tokens or more.
+    `model`: "" for the one that a transcript names."""
 
     strategies: tuple[str, ...] = ()
     least: int = 0

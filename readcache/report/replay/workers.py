@@ -29,8 +29,8 @@ def replay_files(
     since: float | None,
     progress: Callable[[int], object],
 ) -> Sum:
-    """The totals. `since`: conversations that began before, in seconds since the epoch, are left out. `progress` is given
-    the bytes on disk that were done."""
+    """Return the totals. `since` (seconds since the epoch): conversations that began earlier do not count. `progress`
+    is called with the number of bytes on disk that were read."""
     found = Sum()
     work = partial(replay_unit, policies=tuple(policies), choices=choices, since=since, forms=tuple(FORMS))
     units = (unit for file in files for unit in units_of(file))

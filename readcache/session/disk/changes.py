@@ -162,8 +162,8 @@ class SeenFiles:
         local: bool,
         is_own: bool = False,
     ) -> None:
-        """The agent knows the current file, if what the call says of it is true. `shown`: the lines that it showed.
-        `printed_file`: what it printed, where that may be all of the file. `is_own`: the agent wrote the file itself."""
+        """Note that the agent knows the current file, if the call describes it correctly. `shown`: the lines that it
+        showed. `printed_file`: its output, if that may be the whole file. `is_own`: the agent wrote the file itself."""
         known = self._seen.get(path)
         now = take_fingerprint(path, MOST_BYTES)
         if now is None:
