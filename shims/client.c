@@ -14,7 +14,7 @@
 #define AWAKE_NS 200000 /* most answers come sooner, and to sleep until then would cost as much as they take */
 #define HOOK_SOON_MS 500 /* until a hook's call is taken, and until it is answered, as in readcache/serve/ask.py */
 #define HOOK_PATIENCE_MS 2500
-#define ASIDE 30 /* seconds, as in readcache/serve/place.py */
+#define ASIDE 30 /* seconds, as in readcache/serve/address.py */
 #ifndef VERSION
 #define VERSION "" /* of the package; no server has this one */
 #endif
@@ -140,7 +140,7 @@ int is_switched_off(char **environment) {
  * and store, unless one listens beside this program, as for a sandbox: then BESIDE. 0 where that cannot be told here. */
 static int find_server(char **environment, const char *directory, char *place, char *name, char *store) {
   const char *given = variable(environment, "READCACHE_STORE"), *digit = "0123456789abcdef";
-  unsigned long hash = 0xcbf29ce484222325; /* FNV-1a, as in readcache/serve/place.py */
+  unsigned long hash = 0xcbf29ce484222325; /* FNV-1a, as in readcache/serve/address.py */
   char *to, *limit = place + 4096;
   struct facts beside;
   int at;
@@ -163,7 +163,7 @@ static int find_server(char **environment, const char *directory, char *place, c
 
 static char place[4096], name[64]; /* of the server: its directory and its name there */
 
-/* The server hangs: has others do without it for a while, by the socket's time of access (place.py says why). */
+/* The server hangs: has others do without it for a while, by the socket's time of access (address.py says why). */
 static void leave_aside(void) {
   static char path[4096 + 64];
   struct moment times[2] = {{now(0) / 1000000000 + ASIDE, 0}, {0, 0x3ffffffe /* UTIME_OMIT */}};

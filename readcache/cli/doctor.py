@@ -18,7 +18,7 @@ from contextlib import closing
 
 from readcache import __version__
 from readcache.cli.output import say
-from readcache.cli.standing import PAUSED, check_coverage
+from readcache.cli.status import PAUSED, check_coverage
 from readcache.core.model.errors import ReadcacheError
 from readcache.core.model.limits import LARGEST_OUTPUT
 from readcache.core.model.policy import Policy
@@ -186,7 +186,7 @@ def _require_room(path: str) -> None:
 
 def _server(settings: Settings) -> str:
     from readcache.cli.serve import ask_status
-    from readcache.serve.place import NoServer
+    from readcache.serve.address import NoServer
 
     if store_file(settings.store_spec()) is None:
         return "not needed: the store is on a server"
@@ -207,7 +207,7 @@ def _server(settings: Settings) -> str:
 def _servers_of_others(settings: Settings) -> Iterator[str]:
     """Of the servers of this store that belong to other versions."""
     from readcache.serve import stop
-    from readcache.serve.place import server_paths
+    from readcache.serve.address import server_paths
 
     mine, _ = server_paths(settings.store)
     for path in stop.socket_paths_of_all_versions(mine):
@@ -219,7 +219,7 @@ def _servers_of_others(settings: Settings) -> Iterator[str]:
 def _server_beside(settings: Settings, socket: str) -> str:
     """The server of a directory of shims for a sandbox."""
     from readcache.cli.serve import ask_status
-    from readcache.serve.place import NoServer
+    from readcache.serve.address import NoServer
 
     start = f"`readcache serve --socket {shlex.quote(socket)} --session ID`"
     try:

@@ -22,7 +22,7 @@ from readcache.core.model.errors import ReadcacheError, StoreError, UsageError
 from readcache.core.model.events import Delivered
 from readcache.core.model.policy import Budget
 from readcache.log.store.open import without_password
-from readcache.process.held import chosen_policy
+from readcache.process.buffered import chosen_policy
 from readcache.process.settings import Settings
 from readcache.process.state import is_missing
 from readcache.serve.fields import strict_json

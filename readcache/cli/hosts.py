@@ -146,7 +146,7 @@ def uninit_command(options: argparse.Namespace, settings: Settings) -> int:
     make_changes(switch, changes, is_dry=options.dry_run)
     say(f"{host.name}: {'already removed' if not changes else 'would be removed' if options.dry_run else 'removed'}")
     for _, target in () if changes else [pair for pair in switched_on() if pair[0].name == host.name]:
-        say(f"it is on elsewhere: `readcache uninit {host.name} {target.install()}`")
+        say(f"it is on elsewhere: `readcache uninit {host.name} {target.scope_option()}`")
     if changes and not options.dry_run and not _is_any_remembered():
         state = state_directory()
         with contextlib.suppress(OSError):  # something else is in it

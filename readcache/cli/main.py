@@ -20,8 +20,8 @@ BUG_STATUS = 3
 _HARNESS_COMMANDS = ("compact", "compacted", "prune", "restore", "wrote")
 # `log` is `log_command` in the module show; a command that is not named here has a module of its own name.
 _MODULES = dict.fromkeys(_HARNESS_COMMANDS, "harness") | {
-    "clear": "sessions", "gain": "reports", "init": "hosts", "log": "show", "mcp": "serve", "off": "standing",
-    "on": "standing", "replay": "reports", "report": "reports", "stats": "show", "uninit": "hosts",
+    "clear": "sessions", "gain": "reports", "init": "hosts", "log": "show", "mcp": "serve", "off": "status",
+    "on": "status", "replay": "reports", "report": "reports", "stats": "show", "uninit": "hosts",
     "verify": "explain", "watch": "show",
 }  # fmt: skip
 # They say what is wrong with a store themselves, or open none.
@@ -93,7 +93,7 @@ def _dispatch(argv: list[str]) -> int:
     from readcache.cli.parser import parse_words
 
     if not argv:
-        from readcache.cli.standing import say_status
+        from readcache.cli.status import say_status
 
         return say_status(read_settings(os.environ))
     if argv[0] == "help":

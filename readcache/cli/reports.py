@@ -14,7 +14,7 @@ from dataclasses import replace
 from urllib.parse import quote
 
 from readcache.cli.output import print_parts, progress, say, warn, width, write_html
-from readcache.cli.standing import coverage, coverage_lines
+from readcache.cli.status import coverage, coverage_lines
 from readcache.core.model.errors import ReadcacheError, StoreError, UsageError
 from readcache.core.model.events import Record
 from readcache.core.model.policy import Policy

@@ -20,7 +20,7 @@ import contextlib
 import os
 
 from readcache.core.model.errors import ReadcacheError, UsageError
-from readcache.process import child, held
+from readcache.process import buffered, child
 from readcache.process.mode import acts
 from readcache.process.plan import Caller, Plan, plan_call
 from readcache.process.settings import INSIDE, Settings
@@ -40,7 +40,7 @@ def run(command: str, settings: Settings, call_id: str | None = None) -> int:
         plan = _plan(command, settings)
         if plan is None:
             child.become(child.bash(command, env), env)
-        return held.run_planned(plan, child.bash(command, env), env, call_id)
+        return buffered.run_planned(plan, child.bash(command, env), env, call_id)
     except FileNotFoundError as error:
         raise ReadcacheError(f"cannot start bash: {error.strerror}; install bash, or put it on PATH") from None
     except OSError as error:

@@ -24,14 +24,14 @@ from readcache.cli.shim_files import bring_up_to_date
 from readcache.core.model.errors import ReadcacheError, UsageError
 from readcache.core.model.policy import Mode
 from readcache.process import failures
-from readcache.process.held import chosen_policy
+from readcache.process.buffered import chosen_policy
 from readcache.process.mode import OFF, acts
 from readcache.process.settings import Settings
 from readcache.process.state import is_off, store_file
-from readcache.serve import place, server, stop
+from readcache.serve import address, server, stop
+from readcache.serve.address import server_paths, socket_store
 from readcache.serve.calls import FrameServer
 from readcache.serve.frames import FIRST, frame, head_texts, read_frame
-from readcache.serve.place import server_paths, socket_store
 from readcache.serve.protocol import MOST_READERS, Protocol
 from readcache.serve.stop import PATIENCE
 
@@ -124,23 +124,25 @@ def _store(options: argparse.Namespace, settings: Settings) -> str:
 
 def ask_status(settings: Settings, named: str = "") -> dict[str, Any] | None:
     """What the server of this store, or the one at the path `named`, says of itself, and "milliseconds" it took; None
-    where there is none. UsageError; place.NoServer for one that does not answer as one of this version does."""
+    where there is none. UsageError; address.NoServer for one that does not answer as one of this version does."""
     path, file = (named, "") if named else server_paths(settings.store)
     try:
         began = time.perf_counter()
-        connection = place.reach(path, PATIENCE)
-    except place.NoServer:
+        connection = address.reach(path, PATIENCE)
+    except address.NoServer:
         return None
     try:
         connection.sendall(frame(FIRST, head_texts((__version__, "status", file, "/", ""), (), (), ())))
         letter, data = read_frame(connection, _MOST_STATUS)
         took = time.perf_counter() - began
         if letter != b"T":
-            raise place.NoServer(f"the server at {path} does not answer: run `readcache serve --stop`")
+            raise address.NoServer(f"the server at {path} does not answer: run `readcache serve --stop`")
         found: dict[str, Any] = json.loads(data)
-        return found | {"milliseconds": took * 1000, "pid": place.peer(connection)[0]}
+        return found | {"milliseconds": took * 1000, "pid": address.peer(connection)[0]}
     except (OSError, ValueError) as error:
-        raise place.NoServer(f"the server at {path} does not answer: {error}; run `readcache serve --stop`") from error
+        raise address.NoServer(
+            f"the server at {path} does not answer: {error}; run `readcache serve --stop`"
+        ) from error
     finally:
         connection.close()
 
@@ -149,9 +151,9 @@ def _serve_on_demand(options: argparse.Namespace, settings: Settings) -> int:
     idle_seconds = IDLE_SECONDS if options.idle is None else options.idle
     path, file = server_paths(settings.store)
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    lock = place.inherited_lock(path)
+    lock = address.inherited_lock(path)
     if lock is None:
-        lock = place.take_lock(path)
+        lock = address.take_lock(path)
     if lock is None:  # another one was faster, and serves as well
         if options.metrics is not None:
             raise ReadcacheError(
@@ -206,7 +208,7 @@ def _start(settings: Settings) -> int:
     while not _answers(settings, path, _MOST_SILENT):
         if time.monotonic() > deadline:
             return 1
-        place.start(path, file)
+        address.start(path, file)
         time.sleep(0.02)
     environ = {name: value for name, value in os.environ.items() if name.startswith("READCACHE")}
     print(json.dumps({"socket": path, "environ": environ}))
@@ -217,7 +219,7 @@ def _answers(settings: Settings, path: str, asks: int) -> bool:
     """True if there is a server that has room for us; one that does not tell its status, asked so often, is ended."""
     try:
         return ask_status(settings) is not None
-    except place.NoServer as error:
+    except address.NoServer as error:
         if isinstance(error.__cause__, TimeoutError):
             if asks > 1:
                 return _answers(settings, path, asks - 1)

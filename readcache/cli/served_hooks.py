@@ -10,7 +10,7 @@ from readcache.core.model.errors import UsageError
 from readcache.hosts.hooks import end_event, hook_answer, hook_settings
 from readcache.log.telemetry import tell_failed
 from readcache.process import failures
-from readcache.process.held import chosen_policy
+from readcache.process.buffered import chosen_policy
 from readcache.process.settings import Settings
 from readcache.process.state import is_off, store_file
 from readcache.process.tidy import tidy_once_a_day

@@ -29,7 +29,7 @@ def run_shim(directory: str, tool: str, args: list[str]) -> int:
     plan = _plan(tool, args)
     if plan is None:
         _become(tool, args)
-    from readcache.process.held import run_planned
+    from readcache.process.buffered import run_planned
 
     try:
         return run_planned(plan, [tool, *args], _environment())

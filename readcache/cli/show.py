@@ -27,7 +27,7 @@ from readcache.core.model.events import (
     Wrote,
 )
 from readcache.core.model.policy import CHARS_PER_TOKEN
-from readcache.core.model.withheld import as_counted, shown_chars
+from readcache.core.model.unconfirmed import as_counted, shown_chars
 from readcache.log.store.open import open_store, without_password
 from readcache.process.settings import Settings
 from readcache.process.state import is_missing, require_recorded

@@ -96,7 +96,7 @@ def end_event(sessions: Sessions, *, was_shown: bool, keep: bool) -> None:
 def _make_sessions(name: str, settings: Settings) -> Sessions:
     """Return the sessions of a host's hooks, in this directory. UsageError."""
     from readcache import Sessions
-    from readcache.process.held import chosen_policy
+    from readcache.process.buffered import chosen_policy
     from readcache.process.state import is_off, store_file
 
     policy, root, store = chosen_policy(settings), os.getcwd(), settings.store_spec()

@@ -34,8 +34,8 @@ from readcache.core.model.events import (
 from readcache.core.model.records import event_for, events_for
 from readcache.core.model.reply import Reason
 from readcache.core.model.secrets import without_secrets
+from readcache.core.model.unconfirmed import as_shown
 from readcache.core.model.view import View
-from readcache.core.model.withheld import as_shown
 from readcache.log.forks import LOGS, ForkLock
 from readcache.log.store import Store, StoreGone
 from readcache.log.store.codec import is_storable

@@ -6,7 +6,7 @@ import os
 
 from readcache.core.model.errors import ReadcacheError, UsageError
 
-SOCKET_STORE = "socket-"  # begins the name of a socket's store, see serve/place.py
+SOCKET_STORE = "socket-"  # begins the name of a socket's store, see serve/address.py
 
 
 def state_directory() -> str:

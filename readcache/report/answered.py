@@ -25,8 +25,8 @@ from readcache.core.model.events import (
 from readcache.core.model.policy import Policy, Prices
 from readcache.core.model.records import event_for
 from readcache.core.model.reply import Outcome
+from readcache.core.model.unconfirmed import counted
 from readcache.core.model.view import View
-from readcache.core.model.withheld import counted
 from readcache.report.log_check import LogCheck
 
 PRICES = Policy().prices  # the ratios that a session weighs its omissions by

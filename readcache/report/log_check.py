@@ -28,7 +28,7 @@ from readcache.core.model.events import (
 from readcache.core.model.spec.marker import Finding, Marker, NamedSource
 from readcache.core.model.spec.world import World
 from readcache.core.model.text import digest_lines, split_lines
-from readcache.core.model.withheld import hand_out, lacks_text, without_text
+from readcache.core.model.unconfirmed import hand_out, lacks_text, without_text
 
 MOST_NAMED = 5
 _Text = tuple[str, Origin]  # a call, and which of its texts

@@ -32,12 +32,12 @@ def ask_hook(words: list[str]) -> bytes | None:
 
 def start_server(words: list[str]) -> None:
     """Starts the server that `ask_hook` did not find, for the next time; does not wait for it."""
-    from readcache.serve import place
-    from readcache.serve.place import server_paths
+    from readcache.serve import address
+    from readcache.serve.address import server_paths
 
     try:
         if _is_wanted():
-            place.start(*server_paths(_store(words)))
+            address.start(*server_paths(_store(words)))
     except Exception:  # it costs nothing but speed
         pass
 
@@ -48,15 +48,15 @@ def _is_wanted() -> bool:
 
 
 def _is_answered(words: list[str], data: bytes) -> bool:
-    from readcache.serve import frames, place
-    from readcache.serve.place import server_paths
+    from readcache.serve import address, frames
+    from readcache.serve.address import server_paths
 
     path, file = server_paths(_store(words))
     environ = [f"{name}={value}" for name, value in os.environ.items() if name.startswith("READCACHE")]
     head = frames.head_texts((__version__, "hook", file, os.getcwd(), ""), environ, words, ())
-    if place.is_left_aside(path):
+    if address.is_left_aside(path):
         return False
-    connection = place.reach(path, SOON)
+    connection = address.reach(path, SOON)
     try:
         connection.sendall(frames.frame(frames.FIRST, head) + frames.frame(b"I", data))
         letter, text = frames.read_frame(connection, _MOST)
@@ -68,7 +68,7 @@ def _is_answered(words: list[str], data: bytes) -> bool:
         if _is_printed(text):
             frames.send_frame(connection, b"S")
     except TimeoutError:
-        place.leave_aside(path)
+        address.leave_aside(path)
         return False
     finally:
         connection.close()

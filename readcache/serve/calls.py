@@ -21,7 +21,7 @@ from readcache import __version__
 from readcache.log.reader import Reader
 from readcache.log.telemetry import tell_failed
 from readcache.process import failures
-from readcache.process.held import rules_of
+from readcache.process.buffered import rules_of
 from readcache.process.plan import Caller, Plan, plan_call
 from readcache.process.tidy import tidy_once_a_day
 from readcache.serve import http

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
-from readcache.serve.place import is_ours
+from readcache.serve.address import is_ours
 
 SPARE = 4  # threads that wait for clients: as many as ask at once where a few agents work
 PAUSE = 0.05  # seconds

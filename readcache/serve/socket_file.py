@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 
 from readcache import UsageError
-from readcache.serve.place import short_name
+from readcache.serve.address import short_name
 
 BACKLOG = 128  # while so many wait, further clients are refused at once and go on without us
 LOCK_SECONDS = 5.0  # a server that starts holds the lock for milliseconds

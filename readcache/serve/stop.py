@@ -7,7 +7,7 @@ import os
 import signal
 
 from readcache import UsageError
-from readcache.serve.place import LOCK, NoServer, open_folder, peer, reach, take_lock
+from readcache.serve.address import LOCK, NoServer, open_folder, peer, reach, take_lock
 
 PATIENCE = 1.0  # seconds for a server to take a connection, and to say how it is
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from measuring import Table, in_turns, main, quartiles, source
 
 from readcache.cli.shim_files import find_client
-from readcache.serve.place import socket_path
+from readcache.serve.address import socket_path
 from shims import PATH, install, milliseconds, output
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -25,8 +25,8 @@ from measuring import Table, in_turns, main, quartiles
 from readcache import Session, __version__
 from readcache.cli.shim_files import find_client
 from readcache.hosts import find_host
-from readcache.serve import frames, place
-from readcache.serve.place import server_paths
+from readcache.serve import address, frames
+from readcache.serve.address import server_paths
 
 PAUSE = 0.02  # seconds between two events; no agent calls tools without a pause
 
@@ -63,19 +63,19 @@ class _Asks:
 
     def start(self) -> None:
         """Starts the server, and waits until it is there."""
-        place.start(self.path, self.store)
+        address.start(self.path, self.store)
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             try:
-                place.reach(self.path, 1).close()
+                address.reach(self.path, 1).close()
                 return
-            except place.NoServer:
+            except address.NoServer:
                 time.sleep(0.05)
 
     def ask(self, event: bytes) -> float:
         """Milliseconds until the answer is there, without a start of anything."""
         began = time.perf_counter()
-        with closing(place.reach(self.path, 60)) as connection:
+        with closing(address.reach(self.path, 60)) as connection:
             head = frames.head_texts((__version__, "hook", self.store, "/", ""), (), ("codex",), ())
             connection.sendall(frames.frame(frames.FIRST, head) + frames.frame(b"I", event))
             while frames.read_frame(connection, 1 << 26)[0] == frames.TAKEN:

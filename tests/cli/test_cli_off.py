@@ -15,7 +15,7 @@ import pytest
 from readcache import Policy, Reason, Session, __version__
 from readcache.cli.main import main
 from readcache.cli.served_hooks import ServedHooks
-from readcache.cli.standing import PAUSED
+from readcache.cli.status import PAUSED
 from readcache.hosts import find_host
 from readcache.hosts.hooks import hook_answer
 from readcache.process.settings import read_settings

@@ -26,7 +26,7 @@ from readcache.core.model.events import Failed
 from readcache.core.model.reply import Reason
 from readcache.core.model.text import session_tag
 from readcache.core.shell.read import _read, read_command
-from readcache.core.sync.settle import align
+from readcache.core.sync.amend import align
 from readcache.hosts.settings_files.json_text import JsonText
 from readcache.log.store.codec import encode
 from readcache.log.store.memory import MemoryStore

@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from readcache.core.model.events import Compacted, Delivered, Event, Forgot, MappedSpan, Moment, Rewound, Wrote
-from readcache.core.sync.settle import amend
+from readcache.core.sync.amend import amend
 
 AWKWARD_TEXTS = ("", "\n", "\0", "a\0b\n", "a\r\nb\r\n", "\r", "\ud83d\ude00", "\udcff", "😀\n", "\u2028é\x85", "a\nb")
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from readcache.core.model.events import Delivered, Record
 from readcache.core.model.reply import Outcome, Reason
-from readcache.core.model.withheld import as_counted, shown_chars
+from readcache.core.model.unconfirmed import as_counted, shown_chars
 
 
 class Figures(NamedTuple):

@@ -22,7 +22,7 @@ from readcache.core.model.events import (
 )
 from readcache.core.model.reply import Outcome, Reason
 from readcache.core.model.text import digest
-from readcache.core.model.withheld import confirmed, mark_unconfirmed
+from readcache.core.model.unconfirmed import confirmed, mark_unconfirmed
 from readcache.log.store.codec import KINDS, decode, encode, names, wanted
 from tests.helpers import strategies
 

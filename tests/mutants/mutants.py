@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from readcache.core.judging import cuts, judge, marker, omissions, search
+from readcache.core.judging import judge, marker, omissions, replacements, search
 from readcache.core.judging.insistence import is_retry
 from readcache.core.judging.sources import Sources
 from readcache.core.model.call import Call
 from readcache.core.model.events import Amended, Compacted, Event, Forgot, Origin, Record, Rewound, SourceSpan, Wrote
 from readcache.core.model.policy import Policy, Rules
 from readcache.core.model.view import View
-from readcache.core.sync import compaction, mend, settle, sync
-from readcache.core.sync.mend import stale_markers
+from readcache.core.sync import amend, compaction, repair, sync
+from readcache.core.sync.repair import stale_markers
 from readcache.log import log, reader
 
 Patch = tuple[Any, str, Any]
@@ -142,7 +142,7 @@ def _believes_the_section() -> list[Patch]:
     def span_in_section(_view: View, _marker: Any, restored: Any) -> SourceSpan:
         return SourceSpan(restored.call_id, Origin.RESTORED, 0, 0, "")
 
-    return [(mend, "_span_in_section", span_in_section)]
+    return [(repair, "_span_in_section", span_in_section)]
 
 
 def _own_id_is_another() -> list[Patch]:
@@ -168,7 +168,7 @@ MUTANTS = (
     Mutant("lines that were cut away count as seen", _keeps_all(reader), "eager"),
     Mutant(
         "a host may number lines as it likes",
-        lambda: [(settle, "_numbered_right", lambda _, moved, *__: moved)],
+        lambda: [(amend, "_numbered_right", lambda _, moved, *__: moved)],
         "eager",
     ),
     Mutant("writes are ignored", _deaf_to(Wrote)),
@@ -182,7 +182,7 @@ MUTANTS = (
     Mutant("the batch is ignored", _decides(lambda call, policy: (replace(call, batch=""), policy))),
     Mutant(
         "raw lines stand for numbered ones without a word",
-        lambda: [(owner, "is_bare", _always(False)) for owner in (cuts, omissions)],
+        lambda: [(owner, "is_bare", _always(False)) for owner in (replacements, omissions)],
     ),
     Mutant("marker lines count as content", lambda: [(marker, "find_markers", _always([]))], "any output"),
     Mutant(

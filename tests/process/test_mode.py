@@ -46,7 +46,7 @@ def test_no_server_is_asked_where_nothing_is_done(said: str, tmp_path: Path, mon
     monkeypatch.setenv("READCACHE", said)
     monkeypatch.setenv("READCACHE_STORE", str(tmp_path / "log.db"))
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"{}")))
-    monkeypatch.setattr("readcache.serve.place.reach", lambda *_: pytest.fail("a server was asked"))
+    monkeypatch.setattr("readcache.serve.address.reach", lambda *_: pytest.fail("a server was asked"))
     assert ask.ask_hook(["codex"]) == b"{}"
 
 

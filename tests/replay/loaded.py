@@ -10,8 +10,8 @@ from typing import Any
 
 from readcache import Policy
 from readcache.core.model.tool_call import ToolCall
+from readcache.report.replay.replay_totals import ReplayTotals
 from readcache.report.replay.replayer import replay_recording
-from readcache.report.replay.tally import ReplayTotals
 from readcache.transcripts.files import Found, read_content, units_of
 from readcache.transcripts.formats import recordings_in
 from readcache.transcripts.records import HistoryRemoval, Recording, RequestSent

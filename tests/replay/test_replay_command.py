@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from readcache.cli.main import main
-from readcache.report.replay.tally import ranked
+from readcache.report.replay.replay_totals import ranked
 from tests.helpers.files import WATCHDOG, wait_until
 from tests.helpers.forks import ROOT
 from tests.replay.loaded import DATA

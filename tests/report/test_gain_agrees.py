@@ -15,7 +15,7 @@ from readcache.core.shell.read import read_command
 from readcache.log.log import Log
 from readcache.log.reader import Reader
 from readcache.log.store import open_store
-from readcache.report.replay.arm import PolicyRun
+from readcache.report.replay.policy_run import PolicyRun
 from readcache.transcripts.records import HistoryRemoval
 from tests.report.reported import DAY, NOON, Clock, counters, gain_of, numbered, stats
 

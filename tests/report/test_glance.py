@@ -11,9 +11,9 @@ from readcache import RestoreItem, RestorePlan, Session
 from readcache.core.model.cursor import Cursor
 from readcache.core.model.events import Event, Record
 from readcache.report.page.context import Cell, FileRow, left_out_of
-from readcache.report.page.glance import MOST, home_of, short_names
 from readcache.report.page.html import HEIGHT, height_of, steps_path, ticks
-from readcache.report.page.lanes import Timeline, timelines_of
+from readcache.report.page.overview import MOST, home_of, short_names
+from readcache.report.page.timelines import Timeline, timelines_of
 from tests.helpers.strategies import histories
 from tests.report.parsed import page_of, parse
 from tests.report.told import TEXT, part

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from readcache.serve import place
-from readcache.serve.place import server_paths
+from readcache.serve import address
+from readcache.serve.address import server_paths
 from tests.helpers import forks
 from tests.helpers.files import WATCHDOG
 
@@ -38,16 +38,16 @@ class ServerUnderTest:
 
     def start(self) -> int:
         """Starts a server, and waits until it answers; its process id."""
-        assert place.start(self.path, self.store)
+        assert address.start(self.path, self.store)
         return self.wait()
 
     def wait(self, path: str = "") -> int:
         """Waits until a server answers, at `path` or at our own; its process id."""
         deadline = time.monotonic() + WATCHDOG
         while True:
-            with contextlib.suppress(place.NoServer):
-                connection = place.reach(path or self.path, 5)
-                pid, _ = place.peer(connection)
+            with contextlib.suppress(address.NoServer):
+                connection = address.reach(path or self.path, 5)
+                pid, _ = address.peer(connection)
                 connection.close()
                 assert pid is not None
                 return pid
@@ -57,7 +57,7 @@ class ServerUnderTest:
     def is_locked(self, path: str = "") -> bool:
         """True while a server lives, at `path` or at our own, by its lock."""
         try:
-            lock = place.take_lock(path or self.path)
+            lock = address.take_lock(path or self.path)
         except FileNotFoundError:
             return False
         if lock is not None:
@@ -75,9 +75,9 @@ class ServerUnderTest:
         """Kills the server, if there is one."""
         deadline = time.monotonic() + WATCHDOG
         while self.is_locked() and time.monotonic() < deadline:
-            with contextlib.suppress(place.NoServer, ProcessLookupError):
-                connection = place.reach(self.path, 5)
-                pid, _ = place.peer(connection)
+            with contextlib.suppress(address.NoServer, ProcessLookupError):
+                connection = address.reach(self.path, 5)
+                pid, _ = address.peer(connection)
                 connection.close()
                 if pid is not None:
                     os.kill(pid, signal.SIGKILL)
@@ -92,7 +92,7 @@ def at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, _forked: None) -> Iterat
     state = tmp_path / "state"
     monkeypatch.setenv("XDG_STATE_HOME", str(state))
     monkeypatch.setenv("PYTHONPATH", str(TOP))
-    monkeypatch.setattr(place, "SOON", 0.0)
+    monkeypatch.setattr(address, "SOON", 0.0)
     found = ServerUnderTest(state, dict(os.environ))
     try:
         yield found

@@ -14,8 +14,8 @@ import time
 from collections import Counter
 
 from readcache import __version__
-from readcache.serve import frames, place
-from readcache.serve.place import server_paths
+from readcache.serve import address, frames
+from readcache.serve.address import server_paths
 
 PATIENCE = 20.0  # seconds; a shared machine with 32 readers is slow, and a late answer is no wrong one
 PAUSE = 0.02  # seconds; a call without a server takes nothing: all would be over before the next server is there
@@ -28,7 +28,7 @@ def content(file: int, version: int) -> bytes:
 
 def ask(path: str, session: str, file: int, text: bytes) -> tuple[bytes, bytes]:
     """(the letter of the answer, what is printed in the place of `text`). NoServer, OSError."""
-    connection = place.reach(path, PATIENCE)
+    connection = address.reach(path, PATIENCE)
     try:
         env = (f"READCACHE_SESSION={session}", "READCACHE=on")
         head = frames.head_texts((__version__, "run", "", "/w", ""), env, (f"cat f{file}",), ())
@@ -60,9 +60,9 @@ def main() -> int:
         text = content(file, versions[file])
         try:
             letter, printed = ask(path, session, file, text)
-        except (place.NoServer, OSError):
+        except (address.NoServer, OSError):
             letter, printed = b"-", text
-            place.start(path, store)
+            address.start(path, store)
             time.sleep(PAUSE)
         kinds[letter.decode()] += 1
         if printed == text:

@@ -14,7 +14,7 @@ import pytest
 
 from readcache import __version__
 from readcache.cli.shim_files import find_client
-from readcache.serve import place
+from readcache.serve import address
 from tests.helpers.files import WATCHDOG
 from tests.helpers.hanging import hang
 from tests.serve.conftest import ServerUnderTest
@@ -162,10 +162,10 @@ def test_after_an_upgrade_python_asks_the_server_that_the_old_program_does_not_k
 
 def test_doctor_tells_of_a_server_of_another_version(at: ServerUnderTest) -> None:
     os.makedirs(os.path.dirname(at.path), mode=0o700)
-    folder = place.open_folder(os.path.dirname(at.path))
+    folder = address.open_folder(os.path.dirname(at.path))
     old = at.path.replace(f"/{__version__}-", "/0.0.1-")
     with socket.socket(socket.AF_UNIX) as listening:
-        listening.bind(place.short_name(old, folder))
+        listening.bind(address.short_name(old, folder))
         listening.listen()
         said = told_of(at, "server")
         assert said[0] == "ok"

@@ -16,7 +16,7 @@ from readcache import __version__
 from readcache.cli.served_hooks import ServedHooks
 from readcache.hosts import find_host
 from readcache.log.store import open_store
-from readcache.serve import frames, place
+from readcache.serve import address, frames
 from readcache.serve.calls import FrameServer
 from tests.helpers.files import WATCHDOG, wait_until
 from tests.helpers.hanging import hang
@@ -31,7 +31,7 @@ def events_of(name: str, work: Path) -> list[bytes]:
 
 def ask(at: ServerUnderTest, name: str, event: bytes, *, says: bytes = b"S", words: tuple[str, ...] = ()) -> bytes:
     """What the server answers, as a client of the short way asks; `says`: what that tells of the answer."""
-    connection = place.reach(at.path, WATCHDOG)
+    connection = address.reach(at.path, WATCHDOG)
     head = frames.head_texts((__version__, "hook", at.store, "/", ""), (), (name, *words), ())
     connection.sendall(frames.frame(b"Q", head) + frames.frame(b"I", event))
     assert frames.read_frame(connection, 0) == (frames.TAKEN, b"")
@@ -46,7 +46,7 @@ def ask(at: ServerUnderTest, name: str, event: bytes, *, says: bytes = b"S", wor
 
 def status(at: ServerUnderTest) -> bytes:
     """What the server says of itself."""
-    connection = place.reach(at.path, WATCHDOG)
+    connection = address.reach(at.path, WATCHDOG)
     connection.sendall(frames.frame(b"Q", frames.head_texts((__version__, "status", at.store, "/", ""), (), (), ())))
     _, text = frames.read_frame(connection, 1 << 16)
     connection.close()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from readcache import __version__
-from readcache.serve import frames, place
+from readcache.serve import address, frames
 from readcache.serve.server import MOST_FRAME_CLIENTS
 from tests.helpers.files import WATCHDOG
 from tests.serve.conftest import ServerUnderTest
@@ -23,8 +23,8 @@ def reach_soon(at: ServerUnderTest) -> Any:
     deadline = time.monotonic() + WATCHDOG
     while True:
         try:
-            return place.reach(at.path, WATCHDOG)
-        except place.NoServer:  # it has no time to take more at once
+            return address.reach(at.path, WATCHDOG)
+        except address.NoServer:  # it has no time to take more at once
             assert time.monotonic() < deadline
             time.sleep(0.01)
 

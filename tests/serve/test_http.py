@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from readcache.serve import place
+from readcache.serve import address
 from tests.helpers.files import WATCHDOG
 from tests.serve.conftest import ServerUnderTest
 from tests.serve.test_hooks import events_of
@@ -22,7 +22,7 @@ from tests.serve.test_hooks import events_of
 def post(at: ServerUnderTest, head: dict[str, Any], event: bytes) -> tuple[int, bytes]:
     """(status, answer) as a plugin gets them."""
     connection = http.client.HTTPConnection("readcache")
-    connection.sock = socket.socket(fileno=place.reach(at.path, WATCHDOG).detach())
+    connection.sock = socket.socket(fileno=address.reach(at.path, WATCHDOG).detach())
     connection.sock.settimeout(WATCHDOG)
     connection.request("POST", "/", json.dumps(head).encode() + b"\n" + event)
     answer = connection.getresponse()
@@ -60,7 +60,7 @@ def test_a_broken_request_ends_its_connection_and_nothing_else(
     at: ServerUnderTest, tmp_path: Path, sent: bytes
 ) -> None:
     at.start()
-    connection = place.reach(at.path, WATCHDOG)
+    connection = address.reach(at.path, WATCHDOG)
     connection.sendall(sent)
     connection.shutdown(socket.SHUT_WR)
     assert connection.recv(1) == b""
@@ -86,7 +86,7 @@ def test_where_no_server_can_be_a_plugin_is_told_of_none(at: ServerUnderTest) ->
 def test_a_server_that_hangs_is_ended_for_a_plugin_and_its_clients_go_on(at: ServerUnderTest) -> None:
     process = at.start()
     os.kill(process, signal.SIGSTOP)
-    waiting = place.reach(at.path, WATCHDOG)
+    waiting = address.reach(at.path, WATCHDOG)
     waiting.sendall(b"POST / HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}")
     assert json.loads(at.readcache("serve", "--start").stdout)["socket"] == at.path
     with contextlib.suppress(ConnectionResetError):

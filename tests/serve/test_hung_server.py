@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from readcache.cli.shim_files import find_client
-from readcache.serve import ask, frames, place
+from readcache.serve import address, ask, frames
 from tests.helpers.files import WATCHDOG
 from tests.helpers.hanging import hang
 from tests.serve.conftest import ServerUnderTest
@@ -46,7 +46,7 @@ def hook(request: pytest.FixtureRequest, at: ServerUnderTest) -> Hook:
 def listener(at: ServerUnderTest) -> Iterator[socket.socket]:
     """In the place of a server, what takes connections only when a test does."""
     folder_of(at)
-    lock = place.take_lock(at.path)
+    lock = address.take_lock(at.path)
     assert lock is not None
     with listen(at.path) as made:
         made.setblocking(False)
@@ -82,7 +82,7 @@ def test_one_hook_waits_for_it_and_the_next_ones_do_not(
         hook(second)
     assert took < ask.SOON + time.monotonic() - began + 1, "it waits for half a second beside what a process takes"
     assert waiting(listener) == 0
-    place.reach(at.path, 1).close()
+    address.reach(at.path, 1).close()
     assert waiting(listener) == 1, "`doctor` and `serve --stop` reach it"
 
 
@@ -113,7 +113,7 @@ def test_one_that_has_taken_the_call_may_take_longer_to_answer(
     thread.start()
     assert hook(events_of("codex", tmp_path / "work")[0]) == b"late"
     thread.join(WATCHDOG)
-    assert not place.is_left_aside(at.path)
+    assert not address.is_left_aside(at.path)
 
 
 def test_when_it_goes_on_it_judges_nothing_that_was_answered_without_it(

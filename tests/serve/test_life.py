@@ -20,9 +20,9 @@ import pytest
 import readcache
 from readcache.cli import serve
 from readcache.cli.main import main
+from readcache.serve import address, stop
 from readcache.serve import expiry as useless
-from readcache.serve import place, stop
-from readcache.serve.place import NoServer
+from readcache.serve.address import NoServer
 from tests.helpers.files import WATCHDOG
 from tests.helpers.hanging import hang
 from tests.serve.conftest import ServerUnderTest
@@ -34,20 +34,20 @@ def test_its_place_is_its_owners_alone_and_names_version_and_store(at: ServerUnd
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert stat.S_IMODE(os.stat(at.path).st_mode) == 0o600
     assert Path(at.path).name.startswith(f"{readcache.__version__}-")
-    assert len({place.socket_path("/s", store) for store in ("/a", "/b", "/a/b", "")}) == 4
+    assert len({address.socket_path("/s", store) for store in ("/a", "/b", "/a/b", "")}) == 4
 
 
 def test_those_who_start_it_at_once_start_one_and_wait_for_nothing(
     at: ServerUnderTest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gate, words = tmp_path / "gate", place.server_words(at.store)
+    gate, words = tmp_path / "gate", address.server_words(at.store)
     os.mkfifo(gate)
     monkeypatch.setattr(
-        place, "server_words", lambda _: ["/bin/sh", "-c", f'read x <"{gate}"; exec "$@"', "sh", *words]
+        address, "server_words", lambda _: ["/bin/sh", "-c", f'read x <"{gate}"; exec "$@"', "sh", *words]
     )
     started: list[bool] = []
     threads = [
-        threading.Thread(target=lambda: started.append(place.start(at.path, at.store)), daemon=True) for _ in range(8)
+        threading.Thread(target=lambda: started.append(address.start(at.path, at.store)), daemon=True) for _ in range(8)
     ]
     for thread in threads:
         thread.start()
@@ -56,7 +56,7 @@ def test_those_who_start_it_at_once_start_one_and_wait_for_nothing(
     assert sorted(started) == [*[False] * 7, True], "while the server is kept from its own start"
     gate.write_text("open\n")
     first = at.wait()
-    assert not place.start(at.path, at.store)
+    assert not address.start(at.path, at.store)
     assert at.wait() == first
 
 
@@ -88,21 +88,21 @@ def test_what_a_killed_one_left_is_replaced(at: ServerUnderTest) -> None:
     at.wait_for_end()
     assert Path(at.path).exists()
     with pytest.raises(NoServer):
-        place.reach(at.path, 1)
+        address.reach(at.path, 1)
     assert at.start() != first
 
 
 def test_one_that_dies_at_once_is_not_started_again_at_once(
     at: ServerUnderTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(place, "SOON", 600.0)
-    monkeypatch.setattr(place, "server_words", lambda _: [sys.executable, "-c", "1/0"])
-    assert place.start(at.path, at.store)
+    monkeypatch.setattr(address, "SOON", 600.0)
+    monkeypatch.setattr(address, "server_words", lambda _: [sys.executable, "-c", "1/0"])
+    assert address.start(at.path, at.store)
     at.wait_for_end()
-    assert not place.start(at.path, at.store)
+    assert not address.start(at.path, at.store)
     long_ago = time.time() - 600
     os.utime(f"{at.path}.lock", (long_ago, long_ago))
-    assert place.start(at.path, at.store)
+    assert address.start(at.path, at.store)
     at.wait_for_end()
 
 
@@ -198,7 +198,7 @@ def test_a_lock_that_is_taken_away_in_this_moment_is_not_had(
     folder_of(at)
     with monkeypatch.context() as patch:
         patch.setattr(fcntl, "flock", lambda *_: os.unlink(f"{at.path}.lock"))
-        assert place.take_lock(at.path) is None
+        assert address.take_lock(at.path) is None
 
 
 def test_it_ends_when_nobody_asks(at: ServerUnderTest) -> None:
@@ -237,10 +237,10 @@ def test_it_is_useless_when(change: str, tmp_path: Path, monkeypatch: pytest.Mon
 def test_a_client_of_another_version_does_not_find_it(at: ServerUnderTest, monkeypatch: pytest.MonkeyPatch) -> None:
     at.start()
     monkeypatch.setattr(readcache, "__version__", "9.9")
-    other = place.socket_path(str(at.state / "readcache"), at.store)
+    other = address.socket_path(str(at.state / "readcache"), at.store)
     assert other != at.path
     with pytest.raises(NoServer):
-        place.reach(other, 1)
+        address.reach(other, 1)
 
 
 # ---------------------------------------------------------------- whom a client trusts
@@ -255,7 +255,7 @@ def folder_of(at: ServerUnderTest) -> Path:
 def listen(path: str) -> socket.socket:
     listener = socket.socket(socket.AF_UNIX)
     folder = os.open(os.path.dirname(path), os.O_RDONLY)
-    listener.bind(place.short_name(path, folder))
+    listener.bind(address.short_name(path, folder))
     os.close(folder)
     listener.listen()
     return listener
@@ -264,12 +264,12 @@ def listen(path: str) -> socket.socket:
 def test_a_directory_into_which_others_may_write_is_not_trusted(at: ServerUnderTest) -> None:
     folder = folder_of(at)
     with listen(at.path):
-        place.reach(at.path, 1).close()
+        address.reach(at.path, 1).close()
         for mode in (0o770, 0o707, 0o777):
             folder.chmod(mode)
             with pytest.raises(NoServer, match="others may write"):
-                place.reach(at.path, 1)
-            assert not place.start(at.path, at.store)
+                address.reach(at.path, 1)
+            assert not address.start(at.path, at.store)
         folder.chmod(0o700)
 
 
@@ -278,8 +278,8 @@ def test_a_directory_of_another_user_is_not_trusted(at: ServerUnderTest, monkeyp
     with listen(at.path):
         monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
         with pytest.raises(NoServer, match="another user"):
-            place.reach(at.path, 1)
-        assert not place.start(at.path, at.store)
+            address.reach(at.path, 1)
+        assert not address.start(at.path, at.store)
 
 
 def test_a_directory_or_a_socket_by_a_link_is_not_trusted(at: ServerUnderTest, tmp_path: Path) -> None:
@@ -288,23 +288,23 @@ def test_a_directory_or_a_socket_by_a_link_is_not_trusted(at: ServerUnderTest, t
     with listen(str(real)):
         os.symlink(real, at.path)
         with pytest.raises(NoServer, match="not a socket"):
-            place.reach(at.path, 1)
+            address.reach(at.path, 1)
     shutil.rmtree(folder)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir(mode=0o700)
     with listen(str(elsewhere / Path(at.path).name)):
         os.symlink(elsewhere, folder)
         with pytest.raises(NoServer):
-            place.reach(at.path, 1)
-        assert not place.start(at.path, at.store)
+            address.reach(at.path, 1)
+        assert not address.start(at.path, at.store)
 
 
 def test_what_is_no_socket_is_no_server(at: ServerUnderTest) -> None:
     folder_of(at)
     Path(at.path).write_text("a file")
     with pytest.raises(NoServer, match="not a socket"):
-        place.reach(at.path, 1)
-    assert place.start(at.path, at.store)
+        address.reach(at.path, 1)
+    assert address.start(at.path, at.store)
     at.wait_for_end()
     assert Path(at.path).read_text() == "a file", "nor is it replaced"
 
@@ -321,7 +321,7 @@ def test_another_users_process_at_the_socket_is_not_trusted_nor_served(at: Serve
         assert other.stdout is not None
         other.stdout.readline()
         with pytest.raises(NoServer, match="another user's process"):
-            place.reach(at.path, 1)
+            address.reach(at.path, 1)
         assert stop.tell_to_end(at.path) is None
         other.kill()
     os.unlink(at.path)

@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 
 from readcache.core.model.events import Delivered
-from readcache.core.model.withheld import as_shown
+from readcache.core.model.unconfirmed import as_shown
 from readcache.log.store import open_store
-from readcache.serve import place
+from readcache.serve import address
 from tests.helpers.files import WATCHDOG
 from tests.serve.conftest import TOP, ServerUnderTest
 
@@ -104,9 +104,9 @@ def test_with_a_server_that_is_killed_every_second_nothing_is_wrong(
 
 def kill_server(at: ServerUnderTest) -> bool:
     """False where there was none."""
-    with contextlib.suppress(place.NoServer, ProcessLookupError, OSError):
-        connection = place.reach(at.path, 1)
-        pid, _ = place.peer(connection)
+    with contextlib.suppress(address.NoServer, ProcessLookupError, OSError):
+        connection = address.reach(at.path, 1)
+        pid, _ = address.peer(connection)
         connection.close()
         if pid is not None:
             os.kill(pid, signal.SIGKILL)

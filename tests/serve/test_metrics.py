@@ -22,7 +22,7 @@ from readcache import __version__
 from readcache.cli.main import main
 from readcache.hosts import MODULES
 from readcache.log.telemetry import HOST, HOSTS, METRICS, SECONDS
-from readcache.serve import frames, place
+from readcache.serve import address, frames
 from tests.helpers import forks
 from tests.helpers.files import WATCHDOG, wait_until
 from tests.serve.conftest import TOP, ServerUnderTest
@@ -146,7 +146,7 @@ def in_sandbox(at: ServerUnderTest, host: str) -> None:
     """A whole command of the short way, which names its host itself."""
     environ = ("READCACHE=on", "READCACHE_SESSION=s", f"READCACHE_HOST={host}")
     head = frames.head_texts((__version__, "run", at.store, "/", ""), environ, ("cat f",), ())
-    with closing(place.reach(at.path, WATCHDOG)) as connection:
+    with closing(address.reach(at.path, WATCHDOG)) as connection:
         connection.sendall(frames.frame(frames.FIRST, head))
         assert frames.read_frame(connection, 1 << 16)[0] == b"H"
         connection.sendall(frames.frame(b"O", b"0\0" + os.urandom(20).hex().encode() + b"\n"))

@@ -17,8 +17,8 @@ import pytest
 from readcache import Session, __version__
 from readcache.cli.main import main
 from readcache.core.model.events import Delivered
-from readcache.serve import frames, place
-from readcache.serve.place import socket_store
+from readcache.serve import address, frames
+from readcache.serve.address import socket_store
 from tests.helpers.files import WATCHDOG
 from tests.helpers.forks import start
 from tests.serve.conftest import ServerUnderTest
@@ -49,7 +49,7 @@ def serving(at: ServerUnderTest, path: Path, *options: str, env: dict[str, str] 
 def ask(path: Path, method: str, /, **params: Any) -> dict[str, Any]:
     """The answer to a request about the conversation `mine`."""
     request = {"id": 1, "method": method, "conversation": "mine", "params": params}
-    connection = place.reach(str(path), WATCHDOG)
+    connection = address.reach(str(path), WATCHDOG)
     try:
         connection.sendall(json.dumps(request).encode() + b"\n")
         answer: dict[str, Any] = json.loads(read_line(connection))
@@ -67,7 +67,7 @@ def read_line(connection: _socket.socket) -> bytes:
 
 def run_shortly(path: Path, command: str, output: str, store: str = "", session: str = "mine") -> bytes:
     """By the short way: the letter that the server answers to a command with that output; b"" where it hangs up."""
-    connection = place.reach(str(path), WATCHDOG)
+    connection = address.reach(str(path), WATCHDOG)
     try:
         env = (f"READCACHE_SESSION={session}", "READCACHE=on")
         head = frames.head_texts((__version__, "run", store, "/repo", ""), env, (command,), ())
@@ -148,7 +148,7 @@ def test_a_sandbox_reaches_the_conversations_that_were_named_and_nothing_else(
 
 def hook(path: Path, store: str) -> bytes:
     """The letter that answers an event of a host, which would have the server read the host's files."""
-    connection = place.reach(str(path), WATCHDOG)
+    connection = address.reach(str(path), WATCHDOG)
     try:
         head = frames.head_texts((__version__, "hook", store, "/repo", ""), ("READCACHE_SESSION=mine",), ("codex",), ())
         frames.send_frame(connection, b"Q", head)
@@ -159,7 +159,7 @@ def hook(path: Path, store: str) -> bytes:
 
 def raw_answer(path: Path, sent: bytes) -> bytes:
     """What comes back until the server hangs up."""
-    connection = place.reach(str(path), WATCHDOG)
+    connection = address.reach(str(path), WATCHDOG)
     try:
         connection.sendall(sent)
         return read_line(connection)

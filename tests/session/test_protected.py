@@ -15,7 +15,7 @@ from readcache.core.model.paths import literals_of, matches_any
 from readcache.core.model.secrets import SECRET_NAMES
 from readcache.core.restore.plan import RestorePlan
 from readcache.hosts.adapter_settings import policy_by_settings
-from readcache.process.held import chosen_policy
+from readcache.process.buffered import chosen_policy
 from readcache.process.settings import read_settings
 from tests.helpers.chats import Step, chat, text
 

@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 
 from readcache import __version__
+from readcache.serve.address import socket_path
 from readcache.serve.calls import FrameServer
 from readcache.serve.frames import frame, read_frame, send_frame, texts
-from readcache.serve.place import socket_path
 from tests.helpers.files import WATCHDOG
 from tests.shims.sandbox import LINES, OTHER, PATIENT, ROOT, Sandbox, make_client, make_sandbox, script, start
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from readcache import Frame, Head, HeadTail, Omitted, Outcome, Policy, Session
 from readcache.core.model.events import Delivered, MappedSpan, MarkerRecord
 from readcache.core.model.text import bodies, split_lines
-from readcache.core.sync.settle import align, amend, clip_delivery
+from readcache.core.sync.amend import align, amend, clip_delivery
 from tests.helpers.files import TEXT
 
 WORDS = st.lists(st.sampled_from(["a", "b", "c", "d", ""]), max_size=14)

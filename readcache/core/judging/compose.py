@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice, zip_longest
 
-from readcache.core.judging.cuts import Replacement, make_replacements
 from readcache.core.judging.judge import Judgement
 from readcache.core.judging.omissions import count_chars
 from readcache.core.judging.protect import kept_label
+from readcache.core.judging.replacements import Replacement, make_replacements
 from readcache.core.model.call import Call
 from readcache.core.model.events import Account, Delivered, MappedSpan, MarkerRecord, Moment, Origin
 from readcache.core.model.policy import Mode, Policy, Rules
 from readcache.core.model.reply import UNCREDITED, Omitted, Outcome, Reason, Reply, Segment, Shown
+from readcache.core.model.unconfirmed import without_text
 from readcache.core.model.view import View
-from readcache.core.model.withheld import without_text
 
 # An omission must save at least this many times the characters of its marker (contract: "costs twice over").
 GAIN = 2

@@ -6,12 +6,12 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
-from readcache.core.model.bounces import RereadDetector
 from readcache.core.model.events import Account, Closed, Delivered, Event, Failed, Missed, Origin, Wrote
+from readcache.core.model.immediate_rereads import RereadDetector
 from readcache.core.model.key_view import Invalidation
 from readcache.core.model.lost_lines import LostLines
 from readcache.core.model.reply import Outcome, Reason
-from readcache.core.model.withheld import counted, lacks_text, shown_chars
+from readcache.core.model.unconfirmed import counted, lacks_text, shown_chars
 
 # Answers remembered to tell a reader who insists; it concerns the last few calls only.
 MOST_REPEATS = 64

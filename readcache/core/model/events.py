@@ -89,7 +89,7 @@ class Account:
     output_chars: int  # characters of the real output, as far as the harness shows them
     tokens_saved: int  # net; what would have been saved, when advising
     asked: tuple[str, ...] = ()  # keys that it was believed to read, where none of their lines was credited
-    shown_chars: int | None = None  # of a text that the event does not have (see `withheld`); None: it has it
+    shown_chars: int | None = None  # of a text that the event does not have (see `unconfirmed`); None: it has it
     host: str = ""  # the harness or the way in: "codex", "run"; empty: of a row from before hosts were noted
     tool: str = ""  # "bash", "read", or a tool's own name
 
@@ -118,7 +118,7 @@ class Delivered:
     account: Account | None = None  # None: nobody asked for it
     head: str = ""  # what the host put before the text and behind it: for rewrites, and for places of lines
     tail: str = ""
-    unconfirmed: bool = False  # True: it is not known yet which text the reader was shown (see `withheld`)
+    unconfirmed: bool = False  # True: it is not known yet which text the reader was shown (see `unconfirmed`)
     output: Output | None = None  # of an unconfirmed reply that omits lines
 
 

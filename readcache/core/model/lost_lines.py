@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from readcache.core.model.bounces import lines_of, size_of
 from readcache.core.model.events import Delivered, MappedSpan, Origin
+from readcache.core.model.immediate_rereads import lines_of, size_of
 from readcache.core.model.spans import Span, merge_spans, subtract
 
 # A read within so many calls after lines left counts as caused by that. By the fifth call, half of all re-reads have

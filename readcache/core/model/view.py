@@ -19,8 +19,8 @@ from readcache.core.model.key_names import KeyNames
 from readcache.core.model.key_view import Delivery, Invalidation, KeyView, VisibleSpan
 from readcache.core.model.line_cache import LineCache
 from readcache.core.model.spans import subtract
+from readcache.core.model.unconfirmed import with_amended, without_text
 from readcache.core.model.view_indexes import IdenticalOutputs, Steps
-from readcache.core.model.withheld import with_amended, without_text
 
 
 class View:
@@ -29,7 +29,7 @@ class View:
     def __init__(self) -> None:
         self.calls = Calls()  # bookkeeping: numbers of calls, counters, who insists
         self.carried = 0  # characters of all that is visible
-        self.waiting: dict[str, Delivered] = {}  # call id -> its reply, which is unconfirmed (see `withheld`)
+        self.waiting: dict[str, Delivered] = {}  # call id -> its reply, which is unconfirmed (see `unconfirmed`)
         self.lost_at: dict[str, int] = {}  # call id -> number of the call at which its text last lost lines
         self.ids = CallIds()
         self._deliveries: dict[str, list[Delivery]] = {}

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable
 from readcache.core.judging.cover import differs
 from readcache.core.model.events import Compacted, Delivered, Event, Moment, Origin
 from readcache.core.model.text import split_lines
+from readcache.core.model.unconfirmed import confirmed
 from readcache.core.model.view import View
-from readcache.core.model.withheld import confirmed
 from readcache.core.restore.plan import Compaction, RestorePlan
-from readcache.core.sync.mend import Remaining, repair_markers, stale_markers
+from readcache.core.sync.repair import Remaining, repair_markers, stale_markers
 from readcache.core.sync.resume import results_in_log
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from readcache.core.model.events import Delivered, Event, Forgot, Moment, Origin
 from readcache.core.model.key_view import Delivery
 from readcache.core.model.view import View
-from readcache.core.sync.mend import Remaining
+from readcache.core.sync.repair import Remaining
 from readcache.core.sync.resume import results_in_log
 
 

@@ -10,7 +10,7 @@ from itertools import groupby
 from readcache.core.judging.marker import find_possible, find_span, may_contain, name_in
 from readcache.core.model.events import Amended, Delivered, Origin
 from readcache.core.model.text import split_lines
-from readcache.core.sync.settle import align, amend, find_markers_left
+from readcache.core.sync.amend import align, amend, find_markers_left
 
 CharSpan = tuple[int, int]  # characters start to end - 1 of a text
 TAKEN = "\0"  # stands for characters that belong to another delivery

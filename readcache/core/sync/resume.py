@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Set
 
 from readcache.core.model.events import Amended, Delivered, Event, Origin
+from readcache.core.model.unconfirmed import with_amended
 from readcache.core.model.view import View
-from readcache.core.model.withheld import with_amended
 
 
 def unconfirmed(view: View) -> frozenset[str]:

@@ -13,7 +13,7 @@ from readcache.core.model.events import Amended, Delivered, Event, MarkerRecord,
 from readcache.core.model.text import split_lines
 from readcache.core.model.view import View
 from readcache.core.sync.locate import CharSpan
-from readcache.core.sync.mend import omitted_lines, what_of
+from readcache.core.sync.repair import omitted_lines, what_of
 
 _NEVER = (-1, -1)
 

@@ -22,14 +22,14 @@ from readcache.core.model.errors import StoreError
 from readcache.core.model.events import MADE_UP_ID, Amended, Delivered, Event, Forgot, MarkerRecord, Origin
 from readcache.core.model.key_view import Delivery
 from readcache.core.model.text import is_blank, split_lines
+from readcache.core.model.unconfirmed import confirmed, with_amended
 from readcache.core.model.view import View
-from readcache.core.model.withheld import confirmed, with_amended
+from readcache.core.sync.amend import amend, answer_shown
 from readcache.core.sync.locate import body, extract_rest, locate, locate_stale, longest_run
-from readcache.core.sync.mend import Remaining, repair_markers, stale_markers
+from readcache.core.sync.repair import Remaining, repair_markers, stale_markers
 from readcache.core.sync.returned import LoggedMarkers, Made, unescaped
 from readcache.core.sync.rewrites import Edit, MarkerEdit, plan_edits
 from readcache.core.sync.search import Location, Search
-from readcache.core.sync.settle import amend, answer_shown
 from readcache.core.sync.texts import MessageText, MessageTexts
 
 Log = Callable[[], Iterable[Event]]

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 
 from readcache.core.model.errors import StoreError
 from readcache.core.model.events import Amended, Event, Record
-from readcache.core.model.withheld import without_text
+from readcache.core.model.unconfirmed import without_text
 from readcache.log.forks import STORES, ForkLock
 from readcache.log.store.codec import wanted
 from readcache.log.store.protocol import Store, StoreGone, is_given_to, replaced

@@ -14,7 +14,7 @@ from typing import Any
 from readcache.core.model.errors import StoreError
 from readcache.core.model.events import Amended, Compacted, Delivered, Event, Forgot, Record, Rewound
 from readcache.core.model.text import digest
-from readcache.core.model.withheld import without_text
+from readcache.core.model.unconfirmed import without_text
 from readcache.log.store.codec import CHANGED, REWOUND, SOURCE, TEXT, decode, encode, names, unreadable, wanted
 from readcache.log.store.protocol import replaced
 

@@ -23,9 +23,9 @@ from readcache.core.model.events import (
 from readcache.core.model.reply import Outcome, Reason
 from readcache.core.model.spans import Spans, merge_spans
 from readcache.core.model.text import split_lines
-from readcache.report.page.glance import link
 from readcache.report.page.html import attributes, brief, escaped, marked_up, number, plural, tokens
-from readcache.report.page.lanes import Band, Gap, PageText, Step, Timeline
+from readcache.report.page.overview import link
+from readcache.report.page.timelines import Band, Gap, PageText, Step, Timeline
 
 _TITLES = {
     Origin.RESULT: "What the agent was shown",

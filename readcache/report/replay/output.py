@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from readcache.report.replay.arm import WATCHED
 from readcache.report.replay.bills import CHARS_PER_TOKEN
 from readcache.report.replay.conversations import parse_strategy
-from readcache.report.replay.tally import PolicyTotals, ReplayTotals, Sum, ranked
+from readcache.report.replay.policy_run import WATCHED
+from readcache.report.replay.replay_totals import PolicyTotals, ReplayTotals, Sum, ranked
 
 MOST_MISSED = 0.05  # of the needs: a way that takes more from the agent is not recommended
 _INIT = ("claude-code", "codex", "gemini", "mini-swe-agent", "opencode", "pi")  # `readcache init` knows them

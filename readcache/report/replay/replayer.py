@@ -11,10 +11,10 @@ from glob import escape, glob
 from readcache import Policy, Session
 from readcache.core.model.tool_call import ToolCall
 from readcache.report.replay.answers import answer_recorded, show_restored
-from readcache.report.replay.arm import Baseline, PolicyRun
 from readcache.report.replay.bills import RATIOS, USUAL, Bill, ModelPrices, PriceTable, built_in_prices, find_prices
 from readcache.report.replay.conversations import Conversations, Sending, tokens_of
-from readcache.report.replay.tally import Replayed, ReplayTotals
+from readcache.report.replay.policy_run import Baseline, PolicyRun
+from readcache.report.replay.replay_totals import Replayed, ReplayTotals
 from readcache.transcripts.files import find_files, read_content, units_of
 from readcache.transcripts.formats import recordings_in
 from readcache.transcripts.records import HistoryRemoval, NotUnderstood, Recording, RequestSent

@@ -12,8 +12,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from functools import partial
 
 from readcache import Policy
+from readcache.report.replay.replay_totals import Outcomes, Sum
 from readcache.report.replay.replayer import Choices, replay_recording
-from readcache.report.replay.tally import Outcomes, Sum
 from readcache.transcripts.files import Found, Unit, read_content, units_of
 from readcache.transcripts.formats import FORMS, Form, recordings_in
 from readcache.transcripts.records import NotUnderstood

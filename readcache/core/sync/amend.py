@@ -16,7 +16,7 @@ from readcache.core.model.policy import Head, HeadTail
 from readcache.core.model.reply import Reason
 from readcache.core.model.secrets import without_secrets
 from readcache.core.model.text import ELISION, bodies, digest, find_separators, split_lines, split_number
-from readcache.core.model.withheld import confirmed
+from readcache.core.model.unconfirmed import confirmed
 
 # Lines. Beyond, only a head and a tail keep their credit: aligning the middle would cost too much.
 MOST_ALIGNED = 5_000

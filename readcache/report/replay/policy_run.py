@@ -3,7 +3,7 @@
 Lines that a reader was shown before bound the savings of any cache of file lines. After a compaction, the re-read lines
 are compared with a restore plan.
 
-The counts of an `PolicyRun`: `saved` (characters, net of markers), `omissions` (shortened results), `cut` (characters of
+The counts of a `PolicyRun`: `saved` (characters, net of markers), `omissions` (shortened results), `cut` (characters of
 these), `markers`, `wrong`. `bills.Carried` explains `saved_priced`, `out_priced` and `turns_priced`. The session itself
 adds the counts in `FROM_SESSION`.
 """
@@ -21,7 +21,7 @@ from readcache.core.model.spec.world import World
 from readcache.core.model.tool_call import ToolCall
 from readcache.report.replay.answers import answer_recorded, show_restored
 from readcache.report.replay.bills import USUAL, Carried
-from readcache.report.replay.tally import PolicyTotals
+from readcache.report.replay.replay_totals import PolicyTotals
 from readcache.transcripts.records import HistoryRemoval
 
 SHORTEST = 4  # characters of a line, blanks aside, that tells anything: `}` alone is not a re-read

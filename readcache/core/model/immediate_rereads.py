@@ -16,7 +16,7 @@ from typing import NamedTuple
 from readcache.core.model.events import Account, Delivered, Moment
 from readcache.core.model.reply import Outcome, Reason
 from readcache.core.model.spans import Span, merge_spans, subtract
-from readcache.core.model.withheld import lacks_text
+from readcache.core.model.unconfirmed import lacks_text
 
 # A call bounces off an omission when at most this many other calls came between: a model may look around first.
 WITHIN = 3

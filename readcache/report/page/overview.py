@@ -25,7 +25,7 @@ from readcache.report.page.html import (
     ticks,
     tokens,
 )
-from readcache.report.page.lanes import Step, Timeline
+from readcache.report.page.timelines import Step, Timeline
 
 MOST = 34  # characters; a name that needs more to differ from all others has more
 LEAST_HEAD = 6  # characters before the cut
