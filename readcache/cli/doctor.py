@@ -17,10 +17,8 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 
 from readcache import __version__
-from readcache.cli.coverage import check_coverage
 from readcache.cli.output import say
-from readcache.cli.status import PAUSED
-from readcache.cli.transcript_files import what_is_kept
+from readcache.cli.status import PAUSED, check_coverage
 from readcache.core.model.errors import ReadcacheError
 from readcache.core.model.limits import LARGEST_OUTPUT
 from readcache.core.model.policy import Policy
@@ -28,6 +26,7 @@ from readcache.process import failures
 from readcache.process.mode import MODES
 from readcache.process.settings import SESSION_FROM, Settings, clip_sizes, session_variable
 from readcache.process.state import is_missing, is_off, store_file
+from readcache.process.tidy import what_is_kept
 
 
 class _Undone(Exception):
@@ -47,8 +46,8 @@ def doctor_command(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def _checks(options: argparse.Namespace) -> list[tuple[str, Callable[[Settings], str]]]:
-    from readcache.cli.client import client_state
     from readcache.cli.hosts import host_checks
+    from readcache.cli.shim_files import client_state
 
     hosts = host_checks(options.host, fires=options.fire)
     if options.host:

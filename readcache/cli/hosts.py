@@ -1,19 +1,24 @@
-"""`init`, and what `doctor` says of hosts: a host's settings are changed, and each change is printed."""
+"""`init` and `uninit`: a host's settings are changed, and each change is printed.
+
+`uninit --all` removes all of readcache but the package. `doctor` checks hosts here.
+"""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from readcache.cli.client import find_client
+from readcache.cli import shims
 from readcache.cli.options import HOST_OPTIONS
-from readcache.cli.output import say, warn
-from readcache.cli.transcript_files import what_is_kept
-from readcache.core.model.errors import UsageError
+from readcache.cli.output import is_agreed, say, warn
+from readcache.cli.serve import end_servers
+from readcache.cli.shim_files import find_client
+from readcache.core.model.errors import ReadcacheError, UsageError
 from readcache.core.model.plugins import plugin_names
 from readcache.core.model.policy import Policy
 from readcache.hosts import MODULES, find_host
@@ -22,7 +27,9 @@ from readcache.hosts.host import Host, InstallTarget
 from readcache.hosts.settings_files.files import FileChange
 from readcache.hosts.settings_files.switch import Switch, remembered_installs
 from readcache.process.settings import Settings
-from readcache.process.state import state_directory
+from readcache.process.state import is_unnamed, state_directory
+from readcache.process.tidy import what_is_kept
+from readcache.serve import stop
 
 MOST_LINES = 60  # of a new file that are printed, if it is not a dry run
 SHARED = ("readcache",)  # the program, in settings that others use too
@@ -125,3 +132,86 @@ def install_target_here(host: Host, *, is_user: bool, mode: str = "") -> Install
 def memory() -> str:
     """Where it is remembered what was switched on. UsageError."""
     return os.path.join(state_directory(), "hosts")
+
+
+def uninit_command(options: argparse.Namespace, settings: Settings) -> int:
+    """Takes out of a host's settings what is ours. ReadcacheError."""
+    if options.all == bool(options.host):
+        raise UsageError("uninit needs a HOST, or --all; see readcache uninit --help")
+    if options.all:
+        return _remove_all(settings, is_dry=options.dry_run, is_confirmed=options.yes)
+    host = find_host(options.host)
+    switch = Switch(host, install_target_here(host, is_user=not options.project), memory())
+    changes = switch.plan_off()
+    make_changes(switch, changes, is_dry=options.dry_run)
+    say(f"{host.name}: {'already removed' if not changes else 'would be removed' if options.dry_run else 'removed'}")
+    for _, target in () if changes else [pair for pair in switched_on() if pair[0].name == host.name]:
+        say(f"it is on elsewhere: `readcache uninit {host.name} {target.scope_option()}`")
+    if changes and not options.dry_run and not _is_any_remembered():
+        state = state_directory()
+        with contextlib.suppress(OSError):  # something else is in it
+            os.rmdir(state)
+        if os.path.exists(state):
+            left = ", ".join(sorted(os.listdir(state)))
+            say(f"{state} still has {left}; `readcache uninit --all` takes it away")
+    return 0
+
+
+def _remove_all(settings: Settings, *, is_dry: bool, is_confirmed: bool) -> int:
+    """Says what there is, and takes it away after a yes. 1 where something could not be taken away, or the answer was
+    no; UsageError where nobody can be asked."""
+    things = list(_things())
+    for what, _ in things:
+        say(what)
+    if not is_unnamed(settings.store):
+        say(f"{settings.store} is yours, and stays")
+    if is_dry or not things:
+        say("nothing was taken away" if things else "nothing of readcache is here but the package")
+        return 0
+    if not is_confirmed and not is_agreed("Take all of this away?", "add --yes to take all of this away"):
+        say("nothing was taken away")
+        return 1
+    for what, take_away in things:  # the state directory is the last: it has the settings as they were before
+        try:
+            take_away()
+        except ReadcacheError as error:
+            warn(f"still there: {what}")
+            raise ReadcacheError(f"{error}; then run this again for the rest") from None
+    say("taken away; restart the agents that run. Left is the package: pip uninstall readcache")
+    return 0
+
+
+def _things() -> Iterator[tuple[str, Callable[[], object]]]:
+    """What there is, in words, and what takes it away. UsageError without a home directory."""
+    state = state_directory()
+    for host, target in switched_on(everywhere=True):
+        switch = Switch(host, target, memory())
+        take_out = partial(_switch_off, switch)
+        whose = "all of your projects" if target.is_user else target.root
+        yield f"host    {host.name}, {whose}: {', '.join(switch.paths())}", take_out
+    for directory in dict.fromkeys([*shims.remembered_directories(), *shims.find_directories(os.environ)]):
+        yield f"shims   {directory}", partial(shims.uninstall, directory)
+    for path in filter(stop.answers, stop.socket_paths_in(os.path.join(state, "serve"))):
+        yield f"server  {path}", partial(end_servers, [path])
+    if os.path.isdir(state):
+        yield f"kept    {state}: {', '.join(sorted(os.listdir(state)))}", partial(_remove, state)
+
+
+def _switch_off(switch: Switch) -> None:
+    switch.write(switch.plan_off())
+
+
+def _remove(directory: str) -> None:
+    try:
+        shutil.rmtree(directory)
+    except OSError as error:
+        raise ReadcacheError(f"cannot remove {error.filename}: {error.strerror}; remove it yourself") from None
+
+
+def _is_any_remembered() -> bool:
+    """False where no host is switched on any more; then the directory is gone that remembered it."""
+    with contextlib.suppress(FileNotFoundError):
+        if os.listdir(memory()):
+            return True
+        os.rmdir(memory())
+    return False

@@ -20,7 +20,9 @@ BUG_STATUS = 3
 _HARNESS_COMMANDS = ("compact", "compacted", "prune", "restore", "wrote")
 # `log` is `log_command` in the module show; a command that is not named here has a module of its own name.
 _MODULES = dict.fromkeys(_HARNESS_COMMANDS, "harness") | {
-    "clear": "sessions", "init": "hosts", "log": "show", "off": "status", "on": "status", "stats": "show"
+    "clear": "sessions", "gain": "reports", "init": "hosts", "log": "show", "mcp": "serve", "off": "status",
+    "on": "status", "replay": "reports", "report": "reports", "stats": "show", "uninit": "hosts",
+    "verify": "explain", "watch": "show",
 }  # fmt: skip
 # They say what is wrong with a store themselves, or open none.
 _DO_WITHOUT_STORE = (

@@ -1,6 +1,6 @@
-"""What the command line prints and writes for people: lines, tables, progress, pages.
+"""Print and write for people: lines, tables, progress, pages.
 
-What names a file, a command or a session may hold control characters: they are shown, not sent.
+Names of files, commands and sessions may contain control characters. They are escaped.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def print_parts(parts: Iterable[str | Sequence[Cells]], columns: int) -> None:
 
 
 def print_table(rows: Iterable[Cells], columns: int, *, heading: Cells = ()) -> None:
-    """Print a table on stdout: by rich if it is installed and stdout is a terminal, else as lines of text."""
+    """Print a table on stdout. rich draws it on a terminal if it is installed; otherwise it is plain text."""
     cells = [*filter(None, [heading]), *rows]
     if not (cells and _draw_table(cells, has_heading=bool(heading))):
         for line, indent in table_lines(cells, columns):
@@ -84,7 +84,7 @@ def print_table(rows: Iterable[Cells], columns: int, *, heading: Cells = ()) -> 
 
 def table_lines(rows: Sequence[Cells], columns: int) -> Iterator[tuple[str, int]]:
     """Yield for each row its line of text, and the column in which the last cell begins. Cells are two blanks apart, or
-    one if the table is too wide for so many columns. A line may be longer nevertheless."""
+    one blank if the table would be wider than `columns`. A line may still be longer."""
     texts, are_numbers = _texts_of(rows)
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
     gap = "  " if sum(widths) + 2 * len(widths[1:]) <= columns else " "
@@ -106,7 +106,7 @@ def _texts_of(rows: Sequence[Cells]) -> tuple[list[list[str]], list[bool]]:
 
 
 def _draw_table(rows: Sequence[Cells], *, has_heading: bool) -> bool:
-    """Return False if rich is not installed, or stdout is no terminal."""
+    """Return False if rich is not installed, or stdout is not a terminal."""
     if sys.stdout is None or not sys.stdout.isatty():
         return False
     try:
@@ -127,8 +127,9 @@ def _draw_table(rows: Sequence[Cells], *, has_heading: bool) -> bool:
 
 @contextmanager
 def progress(total: int) -> Iterator[Callable[[int], object]]:
-    """Give a function that takes how many bytes more are done. On a terminal, show on stderr how many of `total` are:
-    as a bar if rich is installed, else in percent."""
+    """Give a function that takes the number of further bytes that are done.
+
+    On a terminal, show on stderr which part of `total` bytes is done: a bar if rich is installed, otherwise percent."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield lambda _: None
         return

@@ -14,7 +14,7 @@ from readcache.core.model.errors import UsageError, did_you_mean
 from readcache.core.model.limits import MOST_COUNT, whole_number
 from readcache.core.model.policy import Budget
 from readcache.hosts import MODULES
-from readcache.report.gain import DIMENSIONS
+from readcache.report import DIMENSIONS
 
 # Options that several commands have.
 _ADVISE, _JSON = ("--advise", ADVISE.help), ("--json", "one JSON object")

@@ -57,7 +57,7 @@ def _tell_once(settings: Settings) -> None:
             warn("no session: nothing will be recorded or omitted (use --session ID or READCACHE_SESSION)")
         elif os.isatty(2):
             _remember("said-what-is-kept")
-            from readcache.cli.transcript_files import what_is_kept
+            from readcache.process.tidy import what_is_kept
 
             warn(f"keeps {what_is_kept(settings)}")
 
@@ -71,7 +71,7 @@ def _remember(name: str) -> None:
 
 def _plan(command: str, settings: Settings) -> Plan | None:
     """None: become bash."""
-    from readcache.process.virtual import is_virtual
+    from readcache.session.disk.paths import is_virtual
 
     try:  # a terminal is the command's own, and nobody reads /dev/null
         can_buffer = not os.isatty(1) and not os.path.samestat(os.fstat(1), os.stat(os.devnull))

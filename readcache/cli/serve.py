@@ -1,4 +1,4 @@
-"""`readcache serve`: passes the command line's settings to the server, starts the on-demand server, and stops it."""
+"""`serve` and `mcp`: pass the command line's settings to a server, start the on-demand server, and stop it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 from readcache import Sessions, __version__
@@ -38,6 +39,24 @@ _MOST_STATUS = 1 << 20  # bytes
 _SWITCH = 0.0005  # seconds; so that folding a long log does not stall other threads for Python's usual 5 ms
 _START_SECONDS, _STOP_SECONDS = 20.0, 10.0  # a busy machine takes 5 seconds to start Python
 _MOST_SILENT = 2  # asks for the status in a row, of a second each: one that hangs is told from a slow one by them
+
+
+def mcp_command(options: argparse.Namespace, settings: Settings) -> int:
+    """Serves until the client goes. Without a named session each start is a new conversation."""
+    from readcache.serve.mcp.server import serve_mcp
+
+    if not os.path.isdir(options.root):
+        raise UsageError(f"--root {options.root} is not a directory: give the project's")
+    policy = replace(chosen_policy(settings), horizon_tokens=options.horizon)
+    return serve_mcp(
+        options.root,
+        policy=policy,
+        store=settings.store_spec(),
+        conversation=settings.session,
+        agent=settings.agent,
+        one_reader=options.one_reader,
+        host=settings.host or "mcp",
+    )
 
 
 def serve_command(options: argparse.Namespace, settings: Settings) -> int:

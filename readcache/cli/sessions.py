@@ -11,9 +11,9 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, cast
 
 from readcache.core.model.errors import ReadcacheError, StoreError, UsageError
-from readcache.process.ages import seconds_of
 from readcache.process.settings import Settings
 from readcache.process.state import require_recorded
+from readcache.process.tidy import seconds_of
 
 if TYPE_CHECKING:
     from readcache.log.store.redis import RedisStore

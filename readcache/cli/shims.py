@@ -9,8 +9,8 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from readcache.cli import shim_files
-from readcache.cli.client import find_client
 from readcache.cli.output import say, warn
+from readcache.cli.shim_files import find_client
 from readcache.core.model.errors import ReadcacheError, UsageError
 from readcache.core.model.policy import Policy
 from readcache.process.settings import Settings, session_variable

@@ -81,7 +81,7 @@ class _AtFirstUse:
 
 def end_event(sessions: Sessions, *, was_shown: bool, keep: bool) -> None:
     """End an event to which these sessions were lent (see `Sessions.at`). `keep`: hold its conversations for the next
-    one. Results that were not shown are shown again when they go on. Failures that no store took are noted."""
+    one. Results that were not shown are shown again later. Failures that no store took are noted."""
     from readcache.process import failures
 
     lent = sessions.lent or {}
@@ -94,7 +94,7 @@ def end_event(sessions: Sessions, *, was_shown: bool, keep: bool) -> None:
 
 
 def _make_sessions(name: str, settings: Settings) -> Sessions:
-    """Return those of a host's hooks, in this directory. UsageError."""
+    """Return the sessions of a host's hooks, in this directory. UsageError."""
     from readcache import Sessions
     from readcache.process.buffered import chosen_policy
     from readcache.process.state import is_off, store_file

@@ -9,6 +9,8 @@ from dataclasses import replace
 
 from readcache import Reply, Session, UsageError
 from readcache.core.messages.tools import COMMANDS, DIRECTORIES, LinesRead, ToolUse, first_text, lines_read, tool_use
+from readcache.core.model.claims import FileLines, is_blob
+from readcache.core.model.text import split_lines
 from readcache.core.model.tool_call import AskedCommand, AskedRead, ToolCall
 from readcache.transcripts.tools import patch_writes
 
@@ -80,3 +82,27 @@ def _on_disk(session: Session, path: str) -> str:
     below = os.path.join(session.root, path.lstrip("/"))
     is_virtual = path.startswith("/") and not os.path.exists(path) and os.path.exists(below)
     return below if is_virtual else path
+
+
+def with_numbers(call: ToolCall, output: str, session: Session) -> ToolCall:
+    """Return the call of a command with what is known of the line numbers of its `output`, from whose start the host
+    removes blank lines: how many it removed, or that the output is not complete. The file is read only if the command
+    may have printed more lines than there are."""
+    asked = call.asked
+    if not isinstance(asked, AskedCommand):
+        return call
+    claims = session.reading(asked.command, call.cwd).claims
+    first = claims[0] if claims else None
+    if not isinstance(first, FileLines) or first.sep is not None or first.lines is None or is_blob(first.keys[0]):
+        return call
+    shown, (start, end) = split_lines(output), first.lines
+    if not shown or not shown[0].strip() or (len(claims) == 1 and end is not None and len(shown) > end - start):
+        return call
+    asked_first = session.read(first.keys[0], start=start, end=start, fresh=True).text
+    if not asked_first or asked_first.strip():
+        return call
+    there = split_lines(session.read(first.keys[0], start=start, end=end, fresh=True).text)
+    skipped = next((at for at, line in enumerate(there) if line.strip()), len(there))
+    if shown[0] not in there[skipped : skipped + 1]:
+        return replace(call, complete=False)
+    return replace(call, asked=replace(asked, skipped=skipped))

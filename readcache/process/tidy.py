@@ -1,23 +1,52 @@
-"""Daily expiry of sessions in the stores that the user did not name. Another store is its owner's to clear.
+"""Ages and dates as people write them, and the daily expiry of sessions in the stores that the user did not name.
 
-A shim's process ends with this, so almost nothing is imported if today's expiry is done.
+Another store is its owner's to clear. A shim's process ends with this, so almost nothing is imported if today's expiry
+is done.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import time
 from collections.abc import Mapping
 
+from readcache.core.model.errors import UsageError
 from readcache.process.settings import Settings
-from readcache.process.state import is_unnamed, state_directory, unnamed_stores
+from readcache.process.state import is_unnamed, state_directory, store_file, unnamed_stores
 
+_AGE = re.compile(r"(\d+)([hdw])")
+_DAY = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)")  # ccusage takes it without dashes, and Python 3.10 does not
+_SECONDS = {"h": 3600, "d": 86_400, "w": 604_800}
 KEEP = "READCACHE_KEEP"
 FOREVER = "forever"
 DAY = 86_400
 PATIENCE = 0.2  # seconds that it may cost a command
 RESUME_SECONDS = 60  # where they did not suffice
+
+
+def age_seconds(age: str, what: str) -> float:
+    """Seconds of an age (36h, 7d, 2w). UsageError for anything else, which names `what` has it."""
+    if found := _AGE.fullmatch(age):
+        return float(found[1]) * _SECONDS[found[2]]
+    raise UsageError(f"invalid {what} {age!r} (examples: 36h, 7d, 2w)")
+
+
+def seconds_of(moment: str, now: float, what: str, *, is_end: bool = False) -> float:
+    """Seconds since the epoch of a date (2026-11-01, with or without a time) or of an age before `now` (36h, 7d, 2w).
+    `is_end`: of a date without a time it is the end. UsageError for anything else, which names `what` has it."""
+    import datetime
+
+    if _AGE.fullmatch(moment):
+        return now - age_seconds(moment, what)
+    try:
+        if day := _DAY.fullmatch(moment):
+            year, month, number = map(int, day.groups())
+            return (datetime.datetime(year, month, number) + datetime.timedelta(days=is_end)).timestamp()
+        return datetime.datetime.fromisoformat(moment).timestamp()
+    except ValueError:
+        raise UsageError(f"{what} {moment!r} is neither a date (2026-11-01) nor an age (36h, 7d, 2w)") from None
 
 
 def kept_seconds(env: Mapping[str, str]) -> float | None:
@@ -26,7 +55,6 @@ def kept_seconds(env: Mapping[str, str]) -> float | None:
     if given == FOREVER:
         return None
     from readcache.log.retention import KEEP_SECONDS
-    from readcache.process.ages import age_seconds
 
     return age_seconds(given, KEEP) if given else KEEP_SECONDS
 
@@ -58,3 +86,17 @@ def _is_due(stamp: str, now: float) -> bool:
         return abs(now - os.stat(stamp).st_mtime) > DAY  # a clock that was set back must not stop it
     except FileNotFoundError:
         return True
+
+
+def what_is_kept(settings: Settings) -> str:
+    """Return one line: which data of a user is kept, where, for how long, and how to delete it. UsageError."""
+    from readcache.log.store.open import without_password
+
+    spec, how_long = settings.store_spec(), "with no time limit"
+    address = store_file(spec)
+    keep = kept_seconds(os.environ) if is_unnamed(settings.store) else None
+    if address is None:
+        address, how_long = without_password(spec), "for as long as that store's URL says (expire=DAYS)"
+    elif keep is not None:
+        how_long = f"for {keep / DAY:g} days after a session's last call"
+    return f"what agents are shown, but not protected files, in {address}, {how_long}; `readcache clear` deletes it"

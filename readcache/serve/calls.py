@@ -24,16 +24,12 @@ from readcache.process import failures
 from readcache.process.buffered import rules_of
 from readcache.process.plan import Caller, Plan, plan_call
 from readcache.process.tidy import tidy_once_a_day
-from readcache.process.virtual import is_named_virtual
 from readcache.serve import http
 from readcache.serve.logs import OpenLog, OpenLogs
 from readcache.serve.short_client import FrameClient
+from readcache.session.disk.paths import is_named_virtual
 
 _known_rules = lru_cache(maxsize=256)(rules_of)
-
-
-class NotShown(Exception):
-    """The client did not say that it printed our answer to its end."""
 
 
 class Hooks(Protocol):
@@ -125,8 +121,8 @@ class FrameServer:
                     _judge(plan, status, output, client, open_log)
                 elif plan.reading.writes:
                     _reader(plan, open_log, client).note_writes(plan.call("", status))
-        except (NotShown, OSError):
-            pass  # what was not printed is not a source
+        except OSError:
+            pass  # a reply that was not printed is never committed
         except Exception as error:
             failures.note_error(plan.settings.session, error)
             tell_failed(plan.settings.host)
@@ -137,7 +133,7 @@ class FrameServer:
 
 
 def _judge(plan: Plan, status: int, output: bytes, client: FrameClient, open_log: OpenLog) -> None:
-    """OSError, NotShown."""
+    """Have the client print the reply, and commit it if it did. OSError."""
     try:
         if (text := plan.text(output)) is not None:
             call, reader = plan.call(text, status), _reader(plan, open_log, client)
@@ -145,20 +141,21 @@ def _judge(plan: Plan, status: int, output: bytes, client: FrameClient, open_log
                 pending = reader.judge(call, began=plan.settings.began)
                 reply = pending.reply
                 omits = reply.outcome.value != "full"
-                pending.commit(_show(reply.text.encode("utf-8", "replace") if omits else None, client, open_log))
+                at = _show(reply.text.encode("utf-8", "replace") if omits else None, client, open_log)
+                if at is not None:
+                    pending.commit(at)
     finally:
         if client.answered_at is None:  # it cannot be judged, or we failed
             _show(None, client, open_log)
 
 
-def _show(text: bytes | None, client: FrameClient, open_log: OpenLog) -> float:
-    """Have the client print a text, None for the real output. Return when the reader had it. OSError, NotShown."""
+def _show(text: bytes | None, client: FrameClient, open_log: OpenLog) -> float | None:
+    """Have the client print a text, None for the real output. Return when the reader had it, None if it was not printed
+    to its end. OSError."""
     client.answer(text)
     client.next_letter()
     open_log.has_arrived(client)
-    if (at := client.read_shown(is_full=text is None)) is None:
-        raise NotShown
-    return at
+    return client.read_shown(is_full=text is None)
 
 
 def _reader(plan: Plan, open_log: OpenLog, client: FrameClient) -> Reader:

@@ -73,21 +73,14 @@ class OpenLog:
     @contextlib.contextmanager
     def waiting(self, connection: Named) -> Iterator[None]:
         """It is not known yet whether an answer was shown, or what a command wrote."""
-        event = threading.Event()
         with self._lock:
-            self._waiting[connection] = event
+            event = self._waiting.setdefault(connection, threading.Event())
         try:
             yield
-        finally:
-            self.is_logged(connection)
-            event.set()
-
-    def is_logged(self, connection: Named) -> None:
-        """What this client reported is logged; no call need wait for it."""
-        with self._lock:
-            event = self._waiting.pop(connection, None)
-            self._arrived.discard(connection)
-        if event is not None:
+        finally:  # it is logged; no call need wait for it
+            with self._lock:
+                self._waiting.pop(connection, None)
+                self._arrived.discard(connection)
             event.set()
 
     def has_arrived(self, connection: Named) -> None:

@@ -31,7 +31,7 @@ from readcache.log.log import Instant, Log
 from readcache.log.reader import Confirm, Reader
 from readcache.log.store import Store, open_store
 from readcache.session.conversation import Conversation, new_id
-from readcache.session.disk.lines import read_lines
+from readcache.session.disk.files import read_lines
 from readcache.session.wrap import wrap, wrap_write
 
 PYTHON = "python"  # the host of a session that a program made and that no adapter named
@@ -164,19 +164,9 @@ class Session(Conversation):
         shown in full, and neither it nor its lines can be seen, until `commit(call_id)`, `settle(call_id, text)`, or
         `sync` or `mend` with a list that has it. One that omits nothing is what the model gets in any case.
         """
-        call = ToolCall(
-            call_id,
-            BASH,
-            None,
-            output,
-            batch or "",
-            complete=complete,
-            exit_code=exit_code,
-            cwd=cwd,
-            frame=frame,
-            asked=AskedCommand(command, skipped),
-        )
-        return self.answer(call, commit=commit)
+        asked = AskedCommand(command, skipped)
+        call = ToolCall(call_id, BASH, None, output, batch or "", complete=complete, frame=frame, asked=asked)
+        return self.answer(replace(call, exit_code=exit_code, cwd=cwd), commit=commit)
 
     def reading(self, command: str, cwd: str) -> Reading:
         """Return what a command is believed to print and write, from its text alone; nothing is run or read."""
@@ -278,18 +268,9 @@ class Session(Conversation):
         `": "` for `12: x`, or around it, `"[{n}] "` for `[12] x`; the lines of the file that are in view count more.
         `complete`, `frame`, `commit`: as for `observe`. `failed`: the tool gave an error text. `edges_only`: only the
         whole, the beginning or the end may be omitted."""
-        call = ToolCall(
-            call_id,
-            READ,
-            None,
-            output,
-            batch or "",
-            is_error=failed,
-            complete=complete,
-            frame=frame,
-            asked=AskedRead(os.fsdecode(path), start, end, numbered, edges_only),
-        )
-        return self.answer(call, commit=commit)
+        asked = AskedRead(os.fsdecode(path), start, end, numbered, edges_only)
+        call = ToolCall(call_id, READ, None, output, batch or "", complete=complete, frame=frame, asked=asked)
+        return self.answer(replace(call, is_error=failed), commit=commit)
 
     def observe_tool(
         self,

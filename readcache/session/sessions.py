@@ -49,15 +49,9 @@ class Sessions:
         self.lent: dict[tuple[str, str], Session] | None = None
 
     def __deepcopy__(self, memo: object) -> Sessions:
-        return Sessions(
-            self.root,
-            store=self._store,
-            policy=self.policy,
-            local=self._local,
-            host=self.host,
-            most_readers=self._most_readers,
-            is_off=self._is_off,
-        )
+        other = copy.copy(self)
+        other.lock, other._open, other._ended = ForkLock(SESSIONS), {}, Counter()
+        return other
 
     def get(
         self, conversation: str, agent: str = "main", *, session_id: str | None = None, is_new: bool = False
@@ -67,7 +61,11 @@ class Sessions:
         `session_id`: the conversation's name in the store, if it is not open yet (default: `conversation`). `is_new`: a
         reader that is not open yet gets a name of its own in the store, so that it begins without having seen anything.
         """
-        conversation, agent = str(conversation), str(agent)
+        session = self._get(str(conversation), str(agent), session_id, is_new)
+        self._lend(str(conversation), str(agent), session)
+        return session
+
+    def _get(self, conversation: str, agent: str, session_id: str | None = None, is_new: bool = False) -> Session:
         with self.lock:
             readers = self._open[self._place, conversation] = self._open.pop((self._place, conversation), {})
             first = next(iter(readers.values()), None)
@@ -84,7 +82,6 @@ class Sessions:
             )
             readers[agent] = session
             oldest = self._take_oldest()
-        self._lend(conversation, agent, session)
         for gone in oldest:
             self._end(gone, is_last=False)
         return session
@@ -103,8 +100,9 @@ class Sessions:
 
     def inherit(self, conversation: str, source: str) -> None:
         """Let the main reader of a conversation that has just begun see what that of the conversation `source` does:
-        its host made it from the other's messages."""
-        self.get(conversation).reader.inherit(self.get(source).reader)
+        its host made it from the other's messages. The source is read alone, and not lent: its last results are as sure
+        as they were."""
+        self.get(conversation).reader.inherit(self._get(str(source), "main").reader)
 
     def at(self, place: Hashable, root: str, policy: Policy, host: str) -> Sessions:
         """Return this keeper with another directory, policy and host, for one request: the limit holds for all of them.
@@ -121,14 +119,14 @@ class Sessions:
             return [session for readers in reversed(found) for session in reversed(readers.values())]
 
     def markers_in(self, text: str) -> list[str]:
-        """The markers of any open conversation that stand in the text, in order of conversations."""
+        """Return the markers of any open conversation that the text contains, in order of conversations."""
         with self.lock:
             sessions = [next(iter(readers.values())) for readers in self._open.values() if readers]
         return [found for session in sessions for found in session.markers_in(text)]
 
     def stats(self) -> dict[str, int]:
-        """The counters of `Session.stats`, summed over the readers of all open conversations, of those that `close_all`
-        ended, and of those in memory that the limit ended."""
+        """Return the counters of `Session.stats`, summed over the readers that are open, that `close_all` ended, or
+        that were in memory until the limit ended them."""
         with self.lock:
             counts, sessions = Counter(self._ended), self.readers()
         for session in sessions:
@@ -151,7 +149,7 @@ class Sessions:
             self._end(readers, is_last=True)
 
     def conversations(self) -> list[str]:
-        """Those that are open, the newest last."""
+        """Return the names of the open conversations, the newest last."""
         return [name for _, name in list(self._open)]
 
     def _lend(self, conversation: str, agent: str, session: Session) -> None:
@@ -171,7 +169,7 @@ class Sessions:
         return oldest
 
     def _end(self, readers: dict[str, Session], *, is_last: bool) -> None:
-        """Close the readers of a conversation. Keep the counters of those that no store has for `get`."""
+        """Close the readers of a conversation. Keep the counters of readers that `get` cannot find in a store."""
         for agent, session in readers.items():
             if is_last or self._store is None or session.agent_id != agent:
                 counts = session.stats()

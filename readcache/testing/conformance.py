@@ -18,8 +18,8 @@ from typing import ClassVar
 import pytest
 
 from readcache import Marks
-from readcache.testing.figures import check_figures
 from readcache.testing.hosts import (
+    FORMS,
     Bash,
     Clear,
     Compact,
@@ -31,9 +31,10 @@ from readcache.testing.hosts import (
     Seen,
     Step,
     Worker,
+    cells,
+    together,
 )
-from readcache.testing.requests import NOTE, Requests, markers
-from readcache.testing.rereads import FORMS, cells, together
+from readcache.testing.requests import NOTE, Requests, check_figures, markers
 
 # The answer that SWE-bench's harnesses wait for; as the first line of an output it would end the conversation.
 SUBMIT = "cat shop.py && echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"

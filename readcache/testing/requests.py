@@ -1,14 +1,20 @@
-"""Checks that a model's requests are sound: every line that a marker stands for is in the same request, and nothing is
-changed before the first change of the host, so that the prompt cache holds as long as it does without readcache.
+"""Checks of a model's requests and of the figures that are reported of them.
 
-An oracle of its own: it knows what a marker looks like, and nothing else of how this package works.
+Every line that a marker stands for is in the same request. Nothing is changed before the first change of the host, so
+that the prompt cache holds as long as it does without readcache. `readcache gain` counts no marker and no saved
+character that the model was not sent.
 """
 
 from __future__ import annotations
 
+import json
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate, takewhile
+from pathlib import Path
+from typing import Any
 
 from readcache.core.model.spec.lines import VisibleText, first_missing
 from readcache.testing.hosts import Seen
@@ -19,6 +25,7 @@ _MARKER = re.compile(
 NOTE = re.compile(r"\[PRUNED [0-9a-f]{4}: [^\n\]]*\]")  # the line that a cleared result leaves
 # One file, and its lines, or those of them that a search selected.
 _NAMED = re.compile(r"\[\S+ \S+ ([^ ,]+) lines? (?:[\d, -]+ \(selected: )?(\d[\d, -]*)\)?, (?:above|in)\b")
+_ROUNDING = 1  # characters of a result: a host may trim the newline at its end
 
 
 def markers(text: str) -> list[str]:
@@ -138,3 +145,27 @@ def _first_difference(lines: Sequence[str], rest: Sequence[str]) -> str:
     return next(
         (f"{ours!r} instead of {real!r}" for ours, real in pairs if ours != real), f"{len(lines)} lines: {lines[:3]}"
     )
+
+
+def check_figures(store: Path, ours: Sequence[Seen], real: Sequence[Seen]) -> None:
+    """Compare what a store says with what the model was sent in the conversation that it is of. AssertionError.
+
+    Only results of the last step may be missing in the figures: nothing that came later says what became of them.
+    """
+    done = subprocess.run(
+        [sys.executable, "-m", "readcache", "gain", "--json", "--store", str(store)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    said: dict[str, Any] = json.loads(done.stdout)
+    counted = said["windows"]["all"]
+    steps = [list(zip(one.results, other.results, strict=True)) for one, other in zip(ours, real, strict=True)]
+    shortened = [[(shown, full) for shown, full in step if markers(shown)] for step in steps]
+    sent, least = sum(map(len, shortened)), sum(map(len, shortened[:-1]))
+    assert least <= counted["results_cut"] <= sent, f"{counted['results_cut']} results cut, and {sent} were sent"
+    assert said["checked"]["markers"] <= sum(len(markers(shown)) for step in shortened for shown, _ in step)
+    saved = sum(len(full) - len(shown) for step in shortened for shown, full in step)
+    most = saved + _ROUNDING * sent
+    assert 0 < counted["chars_saved"] <= most, f"{counted['chars_saved']} characters, and {saved} were saved"

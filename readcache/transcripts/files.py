@@ -14,6 +14,7 @@ from itertools import islice
 from typing import IO, Any, NamedTuple
 
 from readcache.core.model.errors import UsageError
+from readcache.transcripts.formats import FORMS
 from readcache.transcripts.records import SAMPLE, Content, Damage, NotUnderstood
 
 HEAD = 4096  # bytes of a file's first line that say whether it is JSON, and whether its lines are whole conversations
@@ -160,3 +161,11 @@ def _value(text: bytes) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         return None
+
+
+def kept_transcripts() -> Iterator[tuple[str, str]]:
+    """Yield (format, directory) for each host that keeps its transcripts in a directory. It need not exist."""
+    for form in FORMS:
+        if form.kept:
+            variable, home, below = form.kept
+            yield form.name, os.path.join(os.environ.get(variable) or os.path.expanduser(home), below)

@@ -22,12 +22,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from readcache.cli.replay import kept_transcripts
 from readcache.core.messages.tools import tool_use
 from readcache.core.model.tool_call import AskedCommand, AskedRead, ToolCall
 from readcache.core.shell.read import read_command
 from readcache.testing.requests import markers
-from readcache.transcripts.files import find_files, read_content, units_of
+from readcache.transcripts.files import find_files, kept_transcripts, read_content, units_of
 from readcache.transcripts.formats import recordings_in
 from readcache.transcripts.records import HistoryRemoval, NotUnderstood, Recording
 from tests.replay.plain_form import register

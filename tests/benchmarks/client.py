@@ -23,7 +23,7 @@ from pathlib import Path
 
 from measuring import Table, in_turns, main, quartiles, source
 
-from readcache.cli.client import find_client
+from readcache.cli.shim_files import find_client
 from readcache.serve.address import socket_path
 from shims import PATH, install, milliseconds, output
 

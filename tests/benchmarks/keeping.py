@@ -35,8 +35,8 @@ from rivals import contestants
 
 from readcache.core.model.text import split_lines
 from readcache.core.model.tool_call import ToolCall
+from readcache.report.replay.bills import RATIOS
 from readcache.report.replay.conversations import Conversations, Sending, tokens_of
-from readcache.report.replay.prices import RATIOS
 
 WAYS = ("none", "compact:160000", "clear:160000:60000", "clear:100000:60000", "mask:10")
 READS = (0.1, 0.05)  # prices of cached input beside uncached

@@ -23,7 +23,7 @@ from pathlib import Path
 from measuring import Table, in_turns, main, quartiles
 
 from readcache import Session, __version__
-from readcache.cli.client import find_client
+from readcache.cli.shim_files import find_client
 from readcache.hosts import find_host
 from readcache.serve import address, frames
 from readcache.serve.address import server_paths

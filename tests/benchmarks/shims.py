@@ -19,7 +19,7 @@ from measuring import Table, in_turns, main, quartiles, source
 
 from readcache import Session
 from readcache.cli import shim_files
-from readcache.cli.client import find_client
+from readcache.cli.shim_files import find_client
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # As pyenv's: a bash script that starts another, which asks a third for the version, and looks the program up on PATH.

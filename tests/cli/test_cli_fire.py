@@ -14,8 +14,8 @@ import pytest
 
 from readcache import Session
 from readcache.cli import firing
+from readcache.cli.firing import recorded_proof
 from readcache.cli.main import main
-from readcache.cli.proof import recorded_proof
 from readcache.process.settings import read_settings
 from readcache.process.state import default_store
 from tests.helpers.files import WATCHDOG, text

@@ -17,7 +17,7 @@ from readcache.cli.main import main
 from readcache.log import retention
 from readcache.log.store.sqlite import SqliteStore
 from readcache.process import tidy
-from readcache.process.ages import age_seconds, seconds_of
+from readcache.process.tidy import age_seconds, seconds_of
 from tests.helpers.files import TEXT, text
 
 Capture = pytest.CaptureFixture[str]

@@ -84,7 +84,7 @@ def test_what_cannot_be_taken_out_is_said_and_the_copies_stay(
 ) -> None:
     everything["gemini"].write_text("{ no JSON")
     everything["gemini"].chmod(0o444)
-    monkeypatch.setattr("readcache.cli.uninit.shims.uninstall", lambda directory: shutil.rmtree(directory))
+    monkeypatch.setattr("readcache.cli.hosts.shims.uninstall", lambda directory: shutil.rmtree(directory))
     capfd.readouterr()
     status = main(["uninit", "--all", "--yes"])
     told = capfd.readouterr()

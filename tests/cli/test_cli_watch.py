@@ -12,7 +12,7 @@ from rich.console import Console
 
 from readcache import Session
 from readcache.cli.main import main
-from readcache.cli.watch import watched
+from readcache.cli.show import watched
 from readcache.core.model.cursor import Cursor
 from readcache.process.state import default_store
 

@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from readcache import Policy, UsageError
-from readcache.cli.client import find_client
 from readcache.cli.main import main
+from readcache.cli.shim_files import find_client
 from readcache.hosts import find_host
 from readcache.hosts.host import InstallTarget
 from tests.helpers.files import WATCHDOG

@@ -13,20 +13,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyfakefs.fake_filesystem import FakeFilesystem
 
-from readcache.session.disk import fingerprint
-from readcache.session.disk.fingerprint import Fingerprint
-from readcache.session.disk.stable import BLOCK
+from readcache.session.disk.files import BLOCK, Fingerprint, take_fingerprint
 from tests.helpers import colliding
 
 
 def take(path: Path) -> Fingerprint:
-    taken = fingerprint.take(str(path))
+    taken = take_fingerprint(str(path))
     assert taken is not None
     return taken
 
 
 def is_unchanged(path: Path, old: Fingerprint) -> bool:
-    new = fingerprint.take(str(path))
+    new = take_fingerprint(str(path))
     return new is not None and new.digest == old.digest
 
 
@@ -59,7 +57,7 @@ def test_what_is_no_file_has_no_fingerprint(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "loop").symlink_to("loop")
     for name in (".", "fifo", "missing", "loop", "\0"):
-        assert fingerprint.take(os.path.join(tmp_path, name)) is None
+        assert take_fingerprint(os.path.join(tmp_path, name)) is None
 
 
 def test_a_look_at_a_fifo_leaves_its_writer_alone(tmp_path: Path) -> None:
@@ -68,7 +66,7 @@ def test_a_look_at_a_fifo_leaves_its_writer_alone(tmp_path: Path) -> None:
     writer = subprocess.Popen(["bash", "-c", "echo one > fifo"], cwd=tmp_path)
     try:
         for _ in range(20):
-            assert fingerprint.take(str(path)) is None
+            assert take_fingerprint(str(path)) is None
             time.sleep(0.01)
         assert subprocess.check_output(["timeout", "10", "cat", path]) == b"one\n"
     finally:
@@ -88,14 +86,14 @@ def test_files_that_say_they_are_empty_are_read_to_their_end() -> None:
     path = Path("/proc/self/limits")
     if not path.exists():
         pytest.skip("there is no /proc")
-    taken = fingerprint.take(str(path), most=1)
+    taken = take_fingerprint(str(path), most=1)
     assert taken is not None
     assert (taken.head, taken.is_truncated) == (path.read_bytes(), False)
 
 
 def test_of_a_large_file_the_beginning_is_kept_and_all_of_it_counts(path: Path) -> None:
     path.write_bytes(b"a" * (3 * BLOCK))
-    old = fingerprint.take(str(path), most=10)
+    old = take_fingerprint(str(path), most=10)
     assert old is not None
     assert 10 <= len(old.head) <= BLOCK
     assert old.is_truncated

@@ -18,7 +18,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from readcache import Omitted, Outcome, Reason, Session
-from readcache.session.disk import lines as files
+from readcache.session.disk import files
 from tests.helpers.files import TEXT, text
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from readcache import Outcome, Session
-from readcache.session.disk import fingerprint
+from readcache.session.disk.files import take_fingerprint
 from tests.disk.edits import EDITED, EDITS, NO_EDITS, Edit
 from tests.helpers.files import TEXT
 from tests.helpers.oracle import Reader
@@ -87,11 +87,11 @@ def test_what_is_as_it_was_is_left_out(path: Path, edit: Edit, how: str) -> None
 def test_a_fingerprint_tells_versions_apart_by_their_bytes(path: Path, edit: Edit) -> None:
     steps = edit(path)
     next(steps)
-    old = fingerprint.take(str(path))
+    old = take_fingerprint(str(path))
     assert old is not None
     next(steps, None)
     same = path.read_text() == TEXT
-    new = fingerprint.take(str(path))
+    new = take_fingerprint(str(path))
     assert (new is not None and new.digest == old.digest) is same
 
 
@@ -136,7 +136,7 @@ def test_a_write_while_the_file_is_read_leaves_no_fingerprint(path: Path, monkey
         return data
 
     monkeypatch.setattr(os, "read", read_and_be_overtaken)
-    assert fingerprint.take(str(path)) is None
+    assert take_fingerprint(str(path)) is None
 
 
 @pytest.mark.parametrize(

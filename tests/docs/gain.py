@@ -7,7 +7,7 @@ from pathlib import Path
 
 from readcache import Session
 from readcache.log.store import Store, open_store
-from readcache.report.gain.table import short_line
+from readcache.report.gain import short_line
 from tests.report.reported import DAY, NOON, Clock, gain_of, numbered, printed
 
 FILES = {"app.py": numbered(700), "shop.py": numbered(400, "another line, of the shop")}

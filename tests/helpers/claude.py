@@ -16,8 +16,7 @@ from typing import Any
 
 from readcache import Policy, Sessions
 from readcache.hosts.claude_code.adapter import claude_hook
-from readcache.testing.hosts import Bash, Clear, Compact, Delegate, Edit, Read, Rewind, Seen, Step, ToolUse
-from readcache.testing.rereads import FORMS
+from readcache.testing.hosts import FORMS, Bash, Clear, Compact, Delegate, Edit, Read, Rewind, Seen, Step, ToolUse
 
 Entry = dict[str, Any]
 CLEARED = "[Old tool result content cleared]"

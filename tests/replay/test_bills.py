@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from readcache.core.model.tool_call import ToolCall
-from readcache.report.replay.bills import Bill, Carried
-from readcache.report.replay.prices import ModelPrices
+from readcache.report.replay.bills import Bill, Carried, ModelPrices
 from readcache.transcripts.records import RequestSent
 
 READ, WRITE, WRITE_HOUR = 0.1, 1.25, 2.0

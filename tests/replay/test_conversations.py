@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from readcache.core.model.errors import UsageError
 from readcache.core.model.tool_call import ToolCall
+from readcache.report.replay.bills import ModelPrices
 from readcache.report.replay.conversation_sim import ASK, BASE, CALL, NOTE, PREVIEW, RESTORED, SUMMARY
 from readcache.report.replay.conversations import Conversations, Sending, parse_strategy
-from readcache.report.replay.prices import ModelPrices
 from readcache.transcripts.records import HistoryRemoval
 
 PRICES = ModelPrices("model", 1.0, 0.1, 1.25, 5.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from readcache.core.model.tool_call import AskedCommand, ToolCall
-from readcache.report.replay.baseline import Baseline
+from readcache.report.replay.policy_run import Baseline
 
 LINES = [f"line {n} of the file, like no other" for n in range(1, 31)]
 

@@ -10,7 +10,7 @@ import pytest
 
 from readcache.cli.main import main
 from readcache.core.model.errors import UsageError
-from readcache.report.replay.prices import ModelPrices, built_in_prices, find_prices, read_prices
+from readcache.report.replay.bills import ModelPrices, built_in_prices, find_prices, read_prices
 from readcache.report.replay.replayer import Choices
 from tests.replay.loaded import DATA, load
 

@@ -9,8 +9,8 @@ from typing import Any
 from readcache import Session
 from readcache.cli.output import table_lines
 from readcache.log.store import Store
-from readcache.report.gain.table import WIDTH, gain_table
-from readcache.report.gain.totals import Asked, Gain
+from readcache.report.gain import WIDTH, gain_table
+from readcache.report.totals import Asked, Gain
 
 DAY = 86_400.0
 NOON = datetime.datetime(2026, 11, 20, 12, tzinfo=datetime.timezone.utc).timestamp()

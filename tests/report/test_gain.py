@@ -13,9 +13,8 @@ from readcache.core.model.events import Account, Delivered, Moment
 from readcache.core.model.policy import Prices
 from readcache.core.model.reply import Outcome, Reason
 from readcache.log.store import Store, open_store
-from readcache.report.gain.plain import gain_json
-from readcache.report.gain.table import short_line
-from readcache.report.gain.totals import Asked, Gain
+from readcache.report.gain import gain_json, short_line
+from readcache.report.totals import Asked, Gain
 from tests.report.reported import DAY, NOON, Clock, asked, day_of, gain_of, numbered, printed
 
 TEXT = numbered(200)

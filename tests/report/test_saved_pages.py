@@ -9,8 +9,8 @@ import pytest
 
 from readcache import Session
 from readcache.log.store.memory import MemoryStore
-from readcache.report.gain.totals import Gain
 from readcache.report.page.savings import OPEN_ROWS, gain_page, replay_page
+from readcache.report.totals import Gain
 from tests.report.parsed import Node, assert_sound, parse
 from tests.report.reported import DAY, Clock, asked, gain_of
 from tests.report.told import HOSTILE, TEXT, part

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from readcache.cli.client import find_client
+from readcache.cli.shim_files import find_client
 from readcache.serve import address, ask, frames
 from tests.helpers.files import WATCHDOG
 from tests.helpers.hanging import hang

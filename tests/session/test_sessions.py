@@ -157,3 +157,11 @@ def test_a_new_reader_has_seen_nothing_that_another_of_its_name_was_shown(tmp_pa
     assert (again.session_id, again.tag) == ("s", session.tag)
     assert again.observe("cat f", TEXT).text == TEXT
     sessions.close_all()
+
+
+def test_the_source_of_a_fork_is_not_lent() -> None:
+    sessions = Sessions("/w")
+    sessions.get("a").observe("cat f", TEXT)
+    event = sessions.at(None, "/w", Policy(), "tests")
+    event.inherit("fork", "a")
+    assert list(event.lent or ()) == [("fork", "main")]

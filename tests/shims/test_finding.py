@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from readcache.cli import shim_files
-from readcache.cli.client import find_client
+from readcache.cli.shim_files import find_client
 from tests.helpers.files import WATCHDOG
 from tests.shims.sandbox import LINES, Sandbox, make_client, make_sandbox, script
 

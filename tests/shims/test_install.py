@@ -18,8 +18,8 @@ import pytest
 
 from readcache import __version__
 from readcache.cli import shim_files
-from readcache.cli.client import find_client
 from readcache.cli.main import main
+from readcache.cli.shim_files import find_client
 from readcache.core.shell.readers import READERS
 from tests.helpers.files import WATCHDOG
 from tests.shims.sandbox import LINES, ROOT, make_client

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from readcache import __version__
-from readcache.cli.client import find_client
+from readcache.cli.shim_files import find_client
 from readcache.hosts import find_host
 from tests.shims.sandbox import ROOT
 

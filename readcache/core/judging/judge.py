@@ -57,7 +57,6 @@ def decide(view: View, call: Call, rules: Rules, index: LineIndex) -> Judgement:
     if untouched is not None:
         return Judgement(number, Outcome.FULL, untouched)
     sources = Sources(view, call, policy)
-    same = view.identical(call.digest)
     lines = text.split_lines(call.output)
     failed, wrote = call.exit_code not in (0, None), bool(call.reading.writes)
     facts = OutputFacts(call.complete, failed=failed, wrote=wrote, uncut=call.uncut, exact=call.exact)
@@ -79,7 +78,7 @@ def decide(view: View, call: Call, rules: Rules, index: LineIndex) -> Judgement:
         return replace(full, reason=Reason.INSISTED)
     if len(call.output) < policy.min_chars:
         return replace(full, reason=Reason.TOO_SHORT)
-    identical = _identical_output(view, call, same, source_map, sources, policy)
+    identical = _identical_output(view, call, source_map, sources, policy)
     if identical is None:
         matches = find_visible(view, lines, source_map, coverage, index, sources, policy)
     else:
@@ -114,16 +113,10 @@ def _untouchable(call: Call, rules: Rules) -> Reason | None:
 
 
 def _identical_output(
-    view: View,
-    call: Call,
-    identical: Delivery | None,
-    source_map: tuple[MappedSpan, ...],
-    sources: Sources,
-    policy: Policy,
+    view: View, call: Call, source_map: tuple[MappedSpan, ...], sources: Sources, policy: Policy
 ) -> Delivery | None:
     """The one result that holds the whole output, unless a file in it was written since and that matters."""
-    if not policy.identical_output:
-        return None
+    identical = view.identical(call.digest) if policy.identical_output else None
     if identical is None or not sources.allow(identical) or identical.event.text != call.output:
         return None
     stale = any(view.was_written_since(key, identical) for mapped in source_map for key in mapped.keys)
@@ -134,7 +127,9 @@ def _matches_of_identical(source_map: tuple[MappedSpan, ...], identical: Deliver
     """Pieces of an output whose text stands whole at one place, and is the same lines of the same file there."""
     return [
         Match(ours.at, ours.at + ours.count, VisibleSpan(identical, theirs), 0, ours)
-        for ours, theirs in zip(source_map, identical.event.source_map, strict=False)
+        for ours, theirs in zip(
+            source_map, identical.event.source_map, strict=False
+        )  # another command may have printed it
         if ours.first and replace(theirs, eof=ours.eof) == ours
     ]
 

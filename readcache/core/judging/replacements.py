@@ -149,15 +149,10 @@ def _is_at_same_lines(match: Match) -> bool:
 
 def _has_same_bytes(call: Call, matches: Sequence[Match]) -> bool:
     """True if the source has the same text before the lines and after the last one."""
-    last = matches[-1].visible
-    same_end = ends_in_newline(last) == call.output.endswith("\n")
+    text, last = matches[-1].visible.event.text, matches[-1].visible.mapped
+    ends_in_newline = text.endswith("\n") or last.at + last.count <= text.count("\n")
+    same_end = ends_in_newline == call.output.endswith("\n")
     return same_end and all(match.mapped.sep == match.visible.mapped.sep for match in matches)
-
-
-def ends_in_newline(visible: VisibleSpan) -> bool:
-    """Does its last line?"""
-    text, mapped = visible.event.text, visible.mapped
-    return text.endswith("\n") or mapped.at + mapped.count <= text.count("\n")
 
 
 def _note(view: View, judgement: Judgement, matches: Sequence[Match]) -> str:

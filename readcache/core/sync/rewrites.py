@@ -18,44 +18,39 @@ Edit = tuple[Location, Delivered, str]  # where a reply is; the reply, settled; 
 MarkerEdit = tuple[MessageText, CharSpan, str, Iterable[Made]]  # where a marker is; the new text; the replies with it
 
 
-class Rewrites:
-    """The changes to the texts of one list."""
-
-    def __init__(self, texts: MessageTexts, edits: Iterable[Edit], orphans: Iterable[MarkerEdit] = ()) -> None:
-        self._texts = texts
-        self._changes: defaultdict[MessageText, dict[CharSpan, str]] = defaultdict(dict)
-        self._replies: defaultdict[MessageText, dict[str, CharSpan]] = defaultdict(dict)  # call id -> where it stands
-        for location, event, reply in edits:
-            changes = dict(_marker_changes(location, event, reply)) if location.text is not None else {}
-            if changes and location.text is not None:
-                self._changes[location.text].update(changes)
-                self._replies[location.text][event.call_id] = location.char_span
-        for text, char_span, new, made in orphans:
-            if char_span not in self._changes[text]:
-                self._changes[text][char_span] = new
-                for each in made if text.call_id is None else ():
-                    self._replies[text].setdefault(each.event.call_id, remaining_span(each.event, text.free, ""))
-
-    def texts(self) -> tuple[dict[str, str], dict[TextKey, str]]:
-        """The new whole texts, by call and by place. What would cost a line that stands there is given up."""
-        by_call: dict[str, str] = {}
-        by_text_key: dict[TextKey, str] = {}
-        for text, changes in self._changes.items():
-            new = text.rewritten(changes)
-            if new is None:
-                continue
-            call_id = text.call_id
-            by_text_key[self._texts.order()[text][0], call_id, text.raw] = new
-            if call_id is None:
-                for made_by, char_span in self._replies[text].items():
-                    by_call.setdefault(made_by, _reply_alone(text.content, char_span, changes))
-            elif all(_has_lines(new, other) for other in self._raws_of(call_id) - {text.raw}):
-                by_call[call_id] = new
-        return by_call, by_text_key
-
-    def _raws_of(self, call_id: str) -> set[str]:
-        """The results that an id names."""
-        return {text.raw for text in self._texts.named(Kind.RESULT, call_id)}
+def plan_edits(
+    texts: MessageTexts, edits: Iterable[Edit], orphans: Iterable[MarkerEdit] = ()
+) -> tuple[dict[str, str], dict[TextKey, str]]:
+    """Return the new whole texts, by call and by place. Give up an edit that would cost its text another line."""
+    changes: defaultdict[MessageText, dict[CharSpan, str]] = defaultdict(dict)
+    replies: defaultdict[MessageText, dict[str, CharSpan]] = defaultdict(dict)  # call id -> its place
+    for location, event, reply in edits:
+        if location.text is not None and (
+            found := dict(_marker_changes(location.text, location.char_span, event, reply))
+        ):
+            changes[location.text].update(found)
+            replies[location.text][event.call_id] = location.char_span
+    for text, char_span, new, made in orphans:
+        if char_span not in changes[text]:
+            changes[text][char_span] = new
+            for each in made if text.call_id is None else ():
+                replies[text].setdefault(each.event.call_id, remaining_span(each.event, text.free, ""))
+    by_call: dict[str, str] = {}
+    by_text_key: dict[TextKey, str] = {}
+    for text, found in changes.items():
+        whole = text.rewritten(found)
+        if whole is None:
+            continue
+        call_id = text.call_id
+        by_text_key[texts.order()[text][0], call_id, text.raw] = whole
+        if call_id is None:
+            for made_by, char_span in replies[text].items():
+                by_call.setdefault(made_by, _reply_alone(text.content, char_span, found))
+            continue
+        others = {other.raw for other in texts.named(Kind.RESULT, call_id)} - {text.raw}
+        if all(_has_lines(whole, other) for other in others):
+            by_call[call_id] = whole
+    return by_call, by_text_key
 
 
 def _reply_alone(content: str, char_span: CharSpan, changes: Mapping[CharSpan, str]) -> str:
@@ -68,11 +63,12 @@ def _reply_alone(content: str, char_span: CharSpan, changes: Mapping[CharSpan, s
     return out + "\n"
 
 
-def _marker_changes(location: Location, event: Delivered, reply: str) -> Iterator[tuple[CharSpan, str]]:
+def _marker_changes(
+    text: MessageText, char_span: CharSpan, event: Delivered, reply: str
+) -> Iterator[tuple[CharSpan, str]]:
     """(where, what) of the markers in a reply that must replace those in the list."""
-    assert location.text is not None
-    at, end = location.char_span
-    shown = location.text.content[at:end].split("\n")
+    at, end = char_span
+    shown = text.content[at:end].split("\n")
     lines = reply.split("\n")
     marked = {marker.line: marker for marker in event.markers if marker.line >= 0}
     for k, line in enumerate(shown):

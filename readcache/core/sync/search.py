@@ -37,10 +37,7 @@ class Location:
     is_stale: bool = False  # the list still has markers that were replaced
 
 
-@dataclass(slots=True, eq=False)
-class _Found:
-    text: MessageText
-    char_span: CharSpan
+_Found = tuple[MessageText, CharSpan]
 
 
 @dataclass(slots=True, eq=False)
@@ -100,7 +97,7 @@ class Search:
                     char_span = locate(group.event, text.free)
                     if char_span is None or self._is_within_another(group, text.free, char_span):
                         break
-                    found = _Found(text, char_span)
+                    found = text, char_span
                     text.claim(found, char_span)
                     group.found.append(found)
                 if len(group.found) == len(group.deliveries):
@@ -131,7 +128,7 @@ class Search:
         for text in self._texts.newest_first() if voters else ():
             while (found := self._part_in(text, voters)) is not None:
                 group, location = found
-                (delivery,) = self._in_order(group, [_Found(text, location.char_span)])
+                (delivery,) = self._in_order(group, [(text, location.char_span)])
                 group.deliveries.remove(delivery)
                 self._locations[delivery] = location
                 yield delivery, location
@@ -164,10 +161,10 @@ class Search:
         found = group.found
         if len(found) > 1:
             order = self._texts.order()
-            found.sort(key=lambda each: (order[each.text], each.char_span))
+            found.sort(key=lambda each: (order[each[0]], each[1]))
         for delivery, each in zip(self._in_order(group, found), found, strict=True):
-            each.text.release(each)
-            self._locations[delivery] = Location(each.text, each.char_span)
+            each[0].release(each)
+            self._locations[delivery] = Location(*each)
             group.deliveries.remove(delivery)
         group.found = []
 
@@ -181,8 +178,8 @@ class Search:
         if known > self._known * 5 // 4:  # not for each group: that would be quadratic
             self._known, self._row = known, self._anchors()
         anchors, chosen = self._row, list[Delivery]()
-        for each in reversed(found):
-            position = order[each.text], each.char_span
+        for text, char_span in reversed(found):
+            position = order[text], char_span
             at = bisect_left(anchors, (position, -1))
             low = anchors[at - 1][1] if at else -1
             high = anchors[at][1] if at < len(anchors) else len(ranks)

@@ -28,7 +28,7 @@ from readcache.core.sync.amend import amend, answer_shown
 from readcache.core.sync.locate import body, extract_rest, locate, locate_stale, longest_run
 from readcache.core.sync.repair import Remaining, repair_markers, stale_markers
 from readcache.core.sync.returned import LoggedMarkers, Made, unescaped
-from readcache.core.sync.rewrites import Edit, MarkerEdit, Rewrites
+from readcache.core.sync.rewrites import Edit, MarkerEdit, plan_edits
 from readcache.core.sync.search import Location, Search
 from readcache.core.sync.texts import MessageText, MessageTexts
 
@@ -92,20 +92,18 @@ class Reconciler:
             self._leave(delivery)
             amended.pop(delivery, None)
         orphans = self._orphan_markers(view, amended, tag, log, gives_back)
-        by_call, by_text_key = Rewrites(self._list, edits, orphans).texts()
+        by_call, by_text_key = plan_edits(self._list, edits, orphans)
         in_list = [Forgot(frozenset(view.ids.doubted))] if view.ids.doubted else []  # what stands there is seen to
         return Synced(by_call, by_text_key, (*in_list, *self._events(visible, amended)))
 
     def with_replies(self, replies: Mapping[str, str]) -> Mapping[TextKey, str]:
         """Other texts for replies that stand in the list, by call id, as `Synced.by_text_key` has them."""
-        edits: list[Edit] = []
-        for delivery, location in self._locations.items():
-            event = delivery.event
-            if event.origin is Origin.RESULT and event.call_id in replies:
-                edits.append(
-                    (location, event, replies[event.call_id].removeprefix(event.head).removesuffix(event.tail))
-                )
-        return Rewrites(self._list, edits).texts()[1]
+        edits = (
+            (location, event, replies[event.call_id].removeprefix(event.head).removesuffix(event.tail))
+            for event, location in ((delivery.event, location) for delivery, location in self._locations.items())
+            if event.origin is Origin.RESULT and event.call_id in replies
+        )
+        return plan_edits(self._list, edits)[1]
 
     def located(self) -> list[tuple[Delivery, Location]]:
         """The results that stand in the list, and where."""

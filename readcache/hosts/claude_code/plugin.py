@@ -18,8 +18,8 @@ from readcache.core.model.tool_call import AskedCommand, AskedRead, ToolCall
 from readcache.hosts.claude_code.needs import needs_of
 from readcache.hosts.claude_code.proof import MAY_MOVE, TranscriptProof, session_of
 from readcache.hosts.claude_code.results import MOST_SHOWN, names_true_lines, tell_write
-from readcache.hosts.removed_lines import with_numbers
 from readcache.hosts.restored import fitting_plan
+from readcache.hosts.tool_results import with_numbers
 from readcache.process import failures
 from readcache.transcripts.claude_code import MOVED_BACK, STATUS, WRITERS
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from readcache import Omitted, Outcome, Reason, Reply, Session, Shown
 from readcache.core.model.reply import without_omissions
 from readcache.core.model.tool_call import AskedCommand, AskedRead, ToolCall
-from readcache.hosts.removed_lines import with_numbers
+from readcache.hosts.tool_results import with_numbers
 from readcache.transcripts.claude_code import NOT_SHOWN, WRITERS, bare
 
 Event = Mapping[str, Any]

@@ -84,7 +84,7 @@ def _after_command(
     from dataclasses import replace
 
     from readcache.core.model.tool_call import AskedCommand, ToolCall
-    from readcache.hosts.removed_lines import with_numbers
+    from readcache.hosts.tool_results import with_numbers
 
     target, asked = os.path.join(cwd, given.get("dir_path") or ""), AskedCommand(given["command"])
     call = ToolCall(None, "run_shell_command", given, "", batch, cwd=target, asked=asked)

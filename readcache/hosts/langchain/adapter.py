@@ -9,13 +9,17 @@ Context editing and deepagents' summaries change requests alone: markers are men
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import BaseMessage, ToolMessage
+from langchain_core.tracers.context import register_configure_hook
 
 from readcache import Budget, Marks, Mode, Policy, Reply
 from readcache.hosts.adapter_settings import adapter_settings
@@ -29,7 +33,6 @@ from readcache.hosts.langchain.messages import (
     with_reply,
 )
 from readcache.hosts.langchain.readers import AgentReaders
-from readcache.hosts.langchain.sent import NotSent, sent_if
 from readcache.hosts.tool_results import Judge, answer_tool, tool_kinds
 
 _MOST_CHARS = 80_000  # characters of a result: deepagents puts longer ones into a file, where no marker belongs
@@ -152,3 +155,34 @@ class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]
         chat = [as_chat(message) for message in messages]
         pairs = zip(messages, chat, reader.mend(chat), strict=True)
         return [m if new is old else m.model_copy(update={"content": new["content"]}) for m, old, new in pairs]
+
+
+# ------------------------------------------------------------ what a model is really sent
+# Middleware that is listed after ours may have changed the messages.
+
+
+class NotSent(BaseException):
+    """Ends a request before it is sent. No Exception: middleware that tries again must not catch it."""
+
+
+class _Look(BaseCallbackHandler):  # type: ignore[misc]  # no types where these are checked
+    def __init__(self, is_true: Callable[[Sequence[BaseMessage]], bool]) -> None:
+        self._is_true = is_true
+
+    def on_chat_model_start(self, _: Any, messages: list[list[BaseMessage]], **__: Any) -> None:
+        if not all(map(self._is_true, messages)):
+            raise NotSent
+
+
+_LOOK: ContextVar[_Look | None] = ContextVar("readcache_look", default=None)
+register_configure_hook(_LOOK, inheritable=False)
+
+
+@contextmanager
+def sent_if(is_true: Callable[[Sequence[BaseMessage]], bool]) -> Iterator[None]:
+    """Within it, no chat model is sent messages for which `is_true` is false: NotSent then."""
+    token = _LOOK.set(_Look(is_true))
+    try:
+        yield
+    finally:
+        _LOOK.reset(token)

@@ -1,6 +1,6 @@
 """The time line as HTML: a line for each call, which unfolds to its texts.
 
-A text shows the lines that were shown, and the way to the source in the place of each marker.
+Each marker in a text is a link to its source.
 """
 
 from __future__ import annotations
@@ -110,8 +110,8 @@ def _gap(gap: Gap, wording: str) -> Iterator[str]:
         yield f"<details><summary>{_what(gap)}</summary>"
         yield f'<pre tabindex="0"><code>{marked_up(marker.lines)}</code></pre></details>'
     elif bands:
-        filled_by = " ".join(f"{band.text.name}:{band.at}:{band.count}" for band in bands)
-        yield f'<details class="fill" data-from="{filled_by}"><summary>{_what(gap)}</summary>'
+        spans = " ".join(f"{band.text.name}:{band.at}:{band.count}" for band in bands)
+        yield f'<details class="fill" data-from="{spans}"><summary>{_what(gap)}</summary>'
         yield "<p>Follow the link above: without a script this page cannot show them here.</p></details>"
     yield "</div>"
 

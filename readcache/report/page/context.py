@@ -1,4 +1,4 @@
-"""What each step of a session adds up to: characters shown and left out, text in view, files asked for again."""
+"""Sum up each step of a session: characters shown and omitted, text in view, files asked for again."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class FileRow:
     def ask(self, at: int, shown: list[Span], left_out: list[Span]) -> None:
         """Step `at` asked for these lines."""
         asked = merge_spans([*shown, *left_out])
-        known = [one for span in asked for one in self.times.overlaps(*span)]
+        known = [part for span in asked for part in self.times.overlaps(*span)]
         again = tuple((first, last) for first, last, _ in known)
         for first, last in subtract(asked, again):
             self.times.assign(first, last, 1)

@@ -1,7 +1,7 @@
-"""The HTML that every page is made of: escaped text, the frame around a page, tables with bars, drawings with scales.
+"""Make the HTML of every page: escaped text, the frame around a page, tables with bars, drawings with scales.
 
-What an agent saw is hostile: it may hold markup, and characters that hide or turn what is read. A page loads nothing,
-and runs only our own script, whatever text it shows.
+Text that an agent saw is hostile: it may contain markup, and characters that hide or reverse text. So all text is
+escaped, and a page loads nothing and runs only our own script.
 """
 
 from __future__ import annotations
@@ -207,12 +207,12 @@ def plot(
     upright = "".join(f'<span style="bottom:{100 * n / scale[-1]:.2f}%">{text}</span>' for n, text in labels)
     yield f'<div class="strip plot"><div class="name y"><b>{units[0]}</b><div class="scale">{upright}</div></div>'
     yield f'<div class="area">{svg(width, HEIGHT, label, drawn_path("grid", grid) + inside)}'
-    yield f'<div class="scale marks">{_located(marks, width)}</div></div></div>'
+    yield f'<div class="scale marks">{_positioned(marks, width)}</div></div></div>'
     yield f'<div class="strip x"><span class="name">{units[1]}</span>'
-    yield f'<div class="scale">{_located(below, width)}</div></div>'
+    yield f'<div class="scale">{_positioned(below, width)}</div></div>'
 
 
-def _located(labels: Iterable[tuple[float, str]], width: int) -> str:
+def _positioned(labels: Iterable[tuple[float, str]], width: int) -> str:
     """All of them; those without room are hidden until there is some."""
     parts, last = [], -1.0
     for at, text in labels:

@@ -55,14 +55,14 @@ def short_names(keys: Sequence[str]) -> dict[str, str]:
     names = {key: key.removeprefix(home) for key in keys}
     if len({*names.values()}) < len(names):
         names = {key: key for key in keys}
-    short, most = {key: cut(name, MOST) for key, name in names.items()}, MOST
+    short, most = {key: elide(name, MOST) for key, name in names.items()}, MOST
     while alike := {name for name, count in Counter(short.values()).items() if count > 1}:
         most += 1
-        short |= {key: cut(names[key], most) for key, name in short.items() if name in alike}
+        short |= {key: elide(names[key], most) for key, name in short.items() if name in alike}
     return short
 
 
-def cut(name: str, most: int) -> str:
+def elide(name: str, most: int) -> str:
     """At most so many characters: its beginning and its end, which has the file's own name if there is room."""
     if len(name) <= most:
         return name

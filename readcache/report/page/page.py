@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from readcache.core.model.events import Compacted, Delivered, Event, Failed, Origin, Record
 from readcache.core.model.reply import Reason
 from readcache.core.model.unconfirmed import as_counted
-from readcache.report.gain.answered import ReaderFold
-from readcache.report.gain.totals import Totals
+from readcache.report.answered import ReaderFold
 from readcache.report.page.calls import time_line
 from readcache.report.page.html import Bar, Row, bar_table, escaped, number, plural, whole_page
 from readcache.report.page.overview import overview
 from readcache.report.page.savings import verdict_of
 from readcache.report.page.timelines import Timeline, timelines_of
+from readcache.report.totals import Totals
 
 _FILTERS = (
     ("", "all"),

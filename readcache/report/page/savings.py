@@ -1,4 +1,4 @@
-"""What was saved, and what recorded conversations would have been spared, as pages."""
+"""The pages of `gain` and `replay`: savings, and what recorded conversations would have saved."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 
 from readcache.core.model.policy import CHARS_PER_TOKEN
 from readcache.core.model.reply import Reason
-from readcache.report.gain.totals import Gain, Totals, coverage_of
 from readcache.report.page.html import (
     HEIGHT,
     Bar,
@@ -26,6 +25,7 @@ from readcache.report.page.html import (
     ticks,
     whole_page,
 )
+from readcache.report.totals import Gain, Totals, coverage_of
 
 DOLLARS = 3.0  # for a million tokens of input that no cache holds, as an example: the log names no model
 MOST_DAYS = 366  # the last ones are drawn
@@ -166,21 +166,21 @@ def _replay_main(found: Mapping[str, Any]) -> Iterator[str]:
     yield from _policies(Counter(found["counts"]), found["policies"])
     if found["conversation"]:
         yield "<h2>Ways of keeping a conversation</h2>\n"
-        yield from _ways(found["conversation"], found.get("together", {}))
+        yield from _strategies(found["conversation"], found.get("together", {}))
     yield "<h2>Saved, by tool</h2>\n"
     yield from _tools(found["tools"], found["policies"])
 
 
 def _policies(total: Counts, policies: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    columns: list[Counts] = [Counter({**total, **counts}) for counts in policies.values()]
-    for column in columns:
-        column["kept"] = column["saved"] - CHARS_PER_TOKEN * column["tokens_bounced"]
+    runs: list[Counts] = [Counter({**total, **counts}) for counts in policies.values()]
+    for run in runs:
+        run["kept"] = run["saved"] - CHARS_PER_TOKEN * run["tokens_bounced"]
     rows: list[Row] = []
-    for label, name, total_name in _MEASURES:
-        if not total_name:
-            rows.append((label, *(number(column[name]) for column in columns)))
-        elif all(column[total_name] for column in columns):
-            shares = [column[name] / column[total_name] for column in columns]
+    for label, name, total_of in _MEASURES:
+        if not total_of:
+            rows.append((label, *(number(run[name]) for run in runs)))
+        elif all(run[total_of] for run in runs):
+            shares = [run[name] / run[total_of] for run in runs]
             cells = zip(shares, lengths(shares), strict=True)
             rows.append((label, *(Bar(f"{100 * share:.1f} %", length) for share, length in cells)))
     yield from bar_table(("saved", *policies), rows)
@@ -188,8 +188,8 @@ def _policies(total: Counts, policies: Mapping[str, Mapping[str, Any]]) -> Itera
         yield from (f'<p class="note">Wrong, {escaped(name)}: {escaped(fault)}</p>\n' for fault in counts["wrong_ones"])
 
 
-def _ways(ways: Mapping[str, Counts], together: Mapping[str, Mapping[str, Counts]]) -> Iterator[str]:
-    named = {spec: Counter(counts) for spec, counts in ways.items()}
+def _strategies(strategies: Mapping[str, Counts], together: Mapping[str, Mapping[str, Counts]]) -> Iterator[str]:
+    named = {spec: Counter(counts) for spec, counts in strategies.items()}
     none = named["none"]
     yield f"<p>{plural(none['sessions'], 'conversation')}. The bill is that of all requests, beside that of a "
     yield "conversation from which nothing leaves. Each missed need costs a turn.</p>\n"

@@ -9,7 +9,7 @@ from heapq import heappop, heappush
 from itertools import accumulate
 from typing import Literal, NamedTuple
 
-from readcache.report.replay.prices import ModelPrices
+from readcache.report.replay.bills import ModelPrices
 
 # Sizes in tokens, as recorded sessions have them.
 BASE = 8_000  # instructions and tools

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from readcache.core.model.errors import UsageError, did_you_mean
 from readcache.core.model.tool_call import ToolCall
+from readcache.report.replay.bills import ModelPrices
 from readcache.report.replay.conversation_sim import (
     BASE,
     CALL,
@@ -29,8 +30,7 @@ from readcache.report.replay.conversation_sim import (
     Strategy,
     Turn,
 )
-from readcache.report.replay.prices import ModelPrices
-from readcache.report.replay.rereads import RUN, SHORTEST
+from readcache.report.replay.policy_run import RUN, SHORTEST
 from readcache.transcripts.claude_code import bare
 from readcache.transcripts.records import HistoryRemoval
 from readcache.transcripts.values import chars_in

@@ -1,29 +1,173 @@
-"""One policy's side of a replay.
+"""The sides of a replay: one for each policy, and one for a reader from whom nothing was omitted.
 
-`counts`: `saved` and `cut` (characters: net of markers; of the results that something was left out of), `omissions`
-(such results), `markers`, `wrong`, `saved_priced`, `out_priced`, `turns_priced` (see `bills.Carried`), and what the
-session itself counts of `FROM_SESSION`.
+Lines that a reader was shown before bound the savings of any cache of file lines. After a compaction, the re-read lines
+are compared with a restore plan.
+
+The counts of a `PolicyRun`: `saved` (characters, net of markers), `omissions` (shortened results), `cut` (characters of
+these), `markers`, `wrong`. `bills.Carried` explains `saved_priced`, `out_priced` and `turns_priced`. The session itself
+adds the counts in `FROM_SESSION`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
-from readcache import Policy, Session
+from readcache import Mode, Policy, RestorePlan, Session
 from readcache.core.model.policy import Prices
 from readcache.core.model.spec.marker import Finding
 from readcache.core.model.spec.world import World
 from readcache.core.model.tool_call import ToolCall
 from readcache.report.replay.answers import answer_recorded, show_restored
-from readcache.report.replay.bills import Carried
-from readcache.report.replay.prices import USUAL
+from readcache.report.replay.bills import USUAL, Carried
 from readcache.report.replay.replay_totals import PolicyTotals
 from readcache.transcripts.records import HistoryRemoval
 
+SHORTEST = 4  # characters of a line, blanks aside, that tells anything: `}` alone is not a re-read
+RUN = 3  # such lines in a row: fewer may stand in a file twice
+WATCHED = 20  # calls after a compaction in which a re-read counts as one that it caused
+_GREP = ":-"  # names what `grep -n` puts behind a number: one of the two
+_BLOB = "git:"  # begins the keys of what is not a file of the work tree
 # What a session may count of readers that asked again for what was left out, and of failures of ours.
 FROM_SESSION = ("bounces", "tokens_bounced", "internal_error", "store_failed")
 _READER = "main"
+
+
+class ShownLines(NamedTuple):
+    """Lines of one file that a call showed, without numbers in front."""
+
+    key: str
+    lines: tuple[str, ...]
+    chars: int  # with all that stands in front of them
+
+
+class Rereads:
+    """One reader's known lines, call by call."""
+
+    def __init__(self) -> None:
+        self._calls: dict[str, list[ShownLines]] = {}
+        self._known: dict[str, set[str]] = {}
+        self._lost: dict[str, set[str]] = {}
+        self._restorable: set[str] = set()
+        self._watch = 0
+
+    def add(self, call_id: str, shown: list[ShownLines]) -> int:
+        """A call showed these: how many of their characters were known. They are known from now on."""
+        red = sum(self._known_chars(part) for part in shown)
+        for part in shown:
+            self._known.setdefault(part.key, set()).update(part.lines)
+        if shown:
+            self._calls[call_id] = shown
+        return red
+
+    def trim(self, kept: frozenset[str], plan: RestorePlan | None) -> None:
+        """Only these calls stay. `plan`: what would have been put back, where a compaction took the others."""
+        before = self._known
+        self._calls = {name: shown for name, shown in self._calls.items() if name in kept}
+        self._known = {}
+        for part in (part for shown in self._calls.values() for part in shown):
+            self._known.setdefault(part.key, set()).update(part.lines)
+        if plan is not None:
+            self._lost = {key: lines - self._known.get(key, set()) for key, lines in before.items()}
+            self._restorable = {line for item in plan.items for line in item.text.split("\n")}
+            self._watch = WATCHED
+
+    def after_removal(self, shown: Iterable[ShownLines]) -> tuple[int, int]:
+        """(characters that were lost by the last compaction and are shown again by this call, those of them that the
+        plan had). Each line counts once; to be asked for every call."""
+        if not self._watch:
+            return 0, 0
+        self._watch -= 1
+        again = [line for part in shown for line in self._again(part)]
+        return sum(len(line) + 1 for line in again), sum(len(line) + 1 for line in again if line in self._restorable)
+
+    def _again(self, part: ShownLines) -> list[str]:
+        lost = self._lost.get(part.key, set())
+        found = [line for line in part.lines if line in lost and not _is_trivial(line)]
+        lost.difference_update(part.lines)
+        return found
+
+    def _known_chars(self, part: ShownLines) -> int:
+        """Of runs of known lines that are long enough, or all there is."""
+        known, lines, total = self._known.get(part.key, set()), part.lines, 0
+        for run in _runs(lines, known):
+            if sum(not _is_trivial(lines[i]) for i in run) >= RUN or len(run) == len(lines):
+                total += sum(len(lines[i]) + 1 for i in run)
+        return total
+
+
+def _runs(lines: tuple[str, ...], known: set[str]) -> Iterator[list[int]]:
+    run: list[int] = []
+    for i, line in enumerate(lines):
+        if line in known or (run and _is_trivial(line)):
+            run.append(i)
+        elif run:
+            yield run
+            run = []
+    if run:
+        yield run
+
+
+def _is_trivial(line: str) -> bool:
+    return len(line.strip()) < SHORTEST
+
+
+class Baseline:
+    """A session that omits nothing and tells which file lines each call showed."""
+
+    def __init__(self) -> None:
+        self._session = Session(root="/", policy=Policy(mode=Mode.ADVISE), local=False)
+        self._rereads = Rereads()
+        self._counts: Counter[str] = Counter()
+
+    def call(self, call: ToolCall) -> bool:
+        """True for a read."""
+        reply = answer_recorded(self._session, call)
+        shown = [] if reply is None else self._shown(call.call_id)
+        lost, restorable = self._rereads.after_removal(shown)
+        again = self._rereads.add(call.call_id, shown)
+        read = sum(part.chars for part in shown)
+        self._counts.update(reads=bool(shown), read=read, bound=again, reread=lost, held=restorable)
+        return bool(shown)
+
+    def _shown(self, call_id: str) -> list[ShownLines]:
+        found = []
+        for delivery in self._session.view.of_call(call_id):
+            event = delivery.event
+            if event.origin.value != "result":
+                continue
+            lines = event.text.split("\n")
+            for mapped in event.source_map:
+                rows = lines[mapped.at : mapped.at + mapped.count]
+                if mapped.keys[0].startswith(_BLOB):
+                    continue
+                bare = rows if mapped.sep is None else [_without_number(row, mapped.sep) for row in rows]
+                found.append(ShownLines(mapped.keys[0], tuple(bare), sum(map(len, rows)) + len(rows)))
+        return found
+
+    def trim(self, removal: HistoryRemoval) -> None:
+        """What a restore plan would have put back is asked for before the calls go."""
+        plan: RestorePlan | None = None
+        if removal.compacts:
+            plan = self._session.restore_plan(keep=removal.kept)
+            self._counts.update(
+                cuts=1, restored=bool(removal.restored), plan_tokens=sum(item.tokens for item in plan.items)
+            )
+        self._rereads.trim(removal.kept, plan)
+        self._session.compacted(keep=removal.kept)
+        show_restored(self._session, removal.restored)
+
+    def end(self) -> Counter[str]:
+        """The counters of the conversation, which is over."""
+        self._session.close()
+        return self._counts
+
+
+def _without_number(row: str, sep: str) -> str:
+    """A numbered line as it stands in the file."""
+    size = 1 if sep == _GREP else len(sep)
+    return row.lstrip(" \t").lstrip("0123456789")[size:]
 
 
 class PolicyRun:
@@ -46,7 +190,7 @@ class PolicyRun:
         self._count_wrong(findings)
         saved = len(call.output) - len(reply.text)
         markers = len(reply.omissions())
-        counts.update(saved=saved, markers=markers, omissions=markers > 0, cut=len(call.output) if markers else 0)
+        counts.update(saved=saved, markers=markers, omissions=markers > 0, removal=len(call.output) if markers else 0)
         self._carried.add(call.call_id, len(call.output), saved, marked=markers > 0)
         if saved:
             self._totals.by_tool[call.tool] += saved

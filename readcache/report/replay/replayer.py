@@ -1,20 +1,56 @@
-"""Replays one recording under several policies, each in a session of its own."""
+"""Replays a recording: under several policies, each in a session of its own, or as the session with all its readers."""
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from glob import escape, glob
 
-from readcache import Policy
+from readcache import Policy, Session
 from readcache.core.model.tool_call import ToolCall
-from readcache.report.replay.baseline import Baseline
-from readcache.report.replay.bills import Bill
+from readcache.report.replay.answers import answer_recorded, show_restored
+from readcache.report.replay.bills import RATIOS, USUAL, Bill, ModelPrices, PriceTable, built_in_prices, find_prices
 from readcache.report.replay.conversations import Conversations, Sending, tokens_of
-from readcache.report.replay.policy_run import PolicyRun
-from readcache.report.replay.prices import RATIOS, USUAL, ModelPrices, PriceTable, built_in_prices, find_prices
+from readcache.report.replay.policy_run import Baseline, PolicyRun
 from readcache.report.replay.replay_totals import Replayed, ReplayTotals
-from readcache.transcripts.records import HistoryRemoval, Recording, RequestSent
+from readcache.transcripts.files import find_files, read_content, units_of
+from readcache.transcripts.formats import recordings_in
+from readcache.transcripts.records import HistoryRemoval, NotUnderstood, Recording, RequestSent
+
+
+def conversations_in(path: str) -> list[list[Recording]]:
+    """The conversations of a file, or of a directory, each with all its readers, in order.
+
+    NotUnderstood for a file that is not a transcript, UsageError for one that is not there."""
+    found: dict[tuple[str, str], list[Recording]] = {}
+    # Claude Code keeps what sub-agents did beside the conversation's own file.
+    beside = sorted(glob(f"{escape(os.path.splitext(path)[0])}/subagents/*.jsonl"))
+    for file in find_files([path, *beside]):
+        try:
+            for recording in (one for unit in units_of(file) for one in recordings_in(read_content(unit))):
+                found.setdefault((recording.form, recording.name), []).append(recording)
+        except NotUnderstood:
+            if file.named:
+                raise
+    return list(found.values())
+
+
+def replayed_session(readers: Sequence[Recording], policy: Policy) -> Session:
+    """A session in memory that was told of all of it; `events` has every reader's, without times: transcripts do not
+    say when a result came."""
+    first = Session("/", session_id=readers[0].name, policy=policy, local=False, clock=lambda: 0.0)
+    agent = next((recording for recording in readers if recording.reader == first.agent_id), None)
+    for recording in readers:
+        session = first if recording is agent else first.fork(recording.reader)
+        for item in recording.items:
+            if isinstance(item, ToolCall):
+                answer_recorded(session, item)
+            elif isinstance(item, HistoryRemoval):
+                session.compacted(keep=item.kept)
+                show_restored(session, item.restored)
+    return first
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,9 +23,7 @@ from readcache.core.model.reply import Reason
 from readcache.core.model.text import bodies, split_lines
 from readcache.core.model.view import View
 from readcache.log.forks import FILES, ForkLock
-from readcache.session.disk import fingerprint
-from readcache.session.disk.fingerprint import Fingerprint
-from readcache.session.disk.lines import MOST_BYTES
+from readcache.session.disk.files import MOST_BYTES, Fingerprint, take_fingerprint
 from readcache.session.disk.watch import Watch
 
 Lines = tuple[int, Sequence[str]]  # the number of the first one in the file, and the lines
@@ -97,7 +95,7 @@ class SeenFiles:
                     shown = _visible(view, path, call.call_id) if only_read else []
                     self._know(view, path, call.call_id, shown, printed_file=printed_file, local=local)
                 elif printed_file is not None and local:  # no line can count as seen: it is empty, binary, protected
-                    now = fingerprint.take(path, MOST_BYTES)
+                    now = take_fingerprint(path, MOST_BYTES)
                     if now is not None and _is_all(printed_file, now):
                         self._follow(path, _Seen(now.digest, call.call_id))
 
@@ -167,7 +165,7 @@ class SeenFiles:
         """Note that the agent knows the current file, if the call describes it correctly. `shown`: the lines that it
         showed. `printed_file`: its output, if that may be the whole file. `is_own`: the agent wrote the file itself."""
         known = self._seen.get(path)
-        now = fingerprint.take(path, MOST_BYTES)
+        now = take_fingerprint(path, MOST_BYTES)
         if now is None:
             exists = os.path.isfile(path)  # but does not hold still
             if (shown or exists) and (local or known is not None):
@@ -195,7 +193,7 @@ class SeenFiles:
     def _look(self) -> None:
         """Finds out what others have changed."""
         for path, seen in self._seen.items():
-            now = fingerprint.take(path)
+            now = take_fingerprint(path)
             if now is not None and now.digest == seen.digest:
                 seen.change = None
             else:
@@ -208,7 +206,7 @@ class SeenFiles:
         for path, seen in list(self._seen.items()):
             if seen.change is not None:
                 continue
-            now = fingerprint.take(path)
+            now = take_fingerprint(path)
             if now is not None:
                 seen.digest = now.digest
             elif not os.path.exists(path):

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from readcache.core.model.text import split_lines
 from readcache.core.restore.refuse import why_not_name, why_not_text
-from readcache.session.disk.lines import read_lines
+from readcache.session.disk.files import read_lines
 
 # Seconds that git may take. It looks at names and at its index only: 15 ms for a thousand paths.
 GIT_SECONDS = 5

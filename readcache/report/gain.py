@@ -1,14 +1,21 @@
-"""What was saved, for people: a table, and one line for a status bar."""
+"""Report savings: a table, one line for a status bar, and a JSON object with the same numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
+from typing import Any
 
 from readcache.core.model.calls import MISSED
-from readcache.report.gain.totals import Gain, Totals, coverage_of
 from readcache.report.log_check import MOST_NAMED
+from readcache.report.totals import Gain, Totals, coverage_of
 
+# Of the counters of `Session.stats` those that are numbers of calls, characters and tokens; the others are reasons.
+SUMS = (
+    *("calls", "output_chars", "shown_chars", "tokens_saved", "bounces", "tokens_bounced"),
+    *("removed_chars", "reread_calls", "reread_answered", "turns_avoided", "cache_writes", "tokens_saved_if_on"),
+    "missed",
+)
 WIDTH = 100  # columns; a narrow terminal has fewer
 LABEL, CELL = 36, 11  # columns of a row's name, and at least of each stretch of days
 NAME, NUMBERS, BAR = 24, 51, 30  # columns of a group's name, at least; of its numbers; of its bar, at most
@@ -20,6 +27,47 @@ LEVELS = {FULL_BLOCK: " ▁▂▃▄▅▆▇█", ASCII_BLOCK: " .:-=+*#@"}  # 
 DAYS = 30  # in the line of savings by day
 
 Table = list[tuple[str | int, ...]]
+
+
+def gain_json(gain: Gain, price: float | None = None) -> dict[str, Any]:
+    """One object. `counters` are those of `readcache stats --json`. `price`: money for a million tokens of input."""
+    return {
+        "sessions": len(gain.sessions),
+        "first_day": gain.first.isoformat() if gain.first else None,
+        "windows": {name: _object(totals, price) for name, totals in gain.windows.items()},
+        **{
+            f"by_{dimension}": {name: _object(totals, price) for name, totals in sorted(groups.items())}
+            for dimension, groups in gain.by.items()
+        },
+        "checked": {name: getattr(gain.proof, name) for name in ("markers", "proven", "faults")},
+        "damaged_rows": gain.damaged,
+    }
+
+
+def _object(totals: Totals, price: float | None) -> dict[str, Any]:
+    sums = _plain_sums(totals, price)
+    counters = {name: totals.counts[name] for name in SUMS} | {n: c for n, c in sorted(totals.counts.items()) if c}
+    return {"counters": counters, **{name: value for name, value in sums.items() if name not in SUMS}}
+
+
+def _plain_sums(totals: Totals, price: float | None) -> dict[str, float]:
+    """Characters and tokens by name; what is priced is in those of uncached input."""
+    known: dict[str, float] = {name: totals.counts[name] for name in SUMS}
+    known |= {
+        "results_cut": totals.shortened,
+        "rereads_in_view": totals.rereads_in_view,
+        "rereads_in_view_answered": totals.rereads_in_view_answered,
+        "results_cut_chars": totals.shortened_chars,
+        "chars_saved": totals.chars_saved,
+        "chars_bounced": totals.chars_bounced,
+        "priced_tokens": round(totals.priced_tokens, 2),
+        "priced_bounced": round(totals.priced_bounced, 2),
+        "priced_turns": round(totals.priced_turns, 2),
+        "priced_net": round(totals.priced_net, 2),
+        "priced_chars_net": round(totals.priced_chars, 2),
+        "priced_output_chars": round(totals.priced_output, 2),
+    }
+    return known if price is None else {**known, "money": round(totals.priced_net * price / 1e6, 6)}
 
 
 def gain_table(

@@ -1,4 +1,4 @@
-"""What calls add up to: by stretches of days, and by day, host, tool, reason or session."""
+"""Sums of calls: by spans of days, and by day, host, tool, reason or session; and the state of each host."""
 
 from __future__ import annotations
 
@@ -12,14 +12,74 @@ from readcache.core.model.events import Record
 from readcache.core.model.policy import Prices
 from readcache.core.model.records import unreadable_events
 from readcache.core.model.reply import Reason
-from readcache.report.gain import DIMENSIONS
-from readcache.report.gain.answered import PRICES, AnsweredCall, ReaderFold
+from readcache.report import DIMENSIONS
+from readcache.report.answered import PRICES, AnsweredCall, ReaderFold
 from readcache.report.log_check import LogCheck
 
+ENOUGH = 20  # results of a host: the newest sessions that have so many say how it is now
+# Results of which lines could have been omitted, and the host showed all of it.
+_NOT_SHORTENED = (Reason.NOT_PROVEN, Reason.NOT_SENT, Reason.UNCONFIRMED)
 _SHOWN_AGAIN = (Reason.INSISTED, Reason.NO_GAIN, Reason.NOT_WORTH)
 UNKNOWN = "unknown"  # stands for a host or tool without a name
 ALL = "all"
 WINDOWS = {"today": 1, "7 days": 7, "30 days": 30}  # days, the present one among them
+
+
+@dataclass
+class HostCoverage:
+    """The newest results of one host. `host` is "" if no result of it was judged."""
+
+    host: str
+    judged: int = 0
+    shortened: int = 0  # results that the model was sent with a marker
+    missed: Counter[str] = field(default_factory=Counter)  # results that were not judged, by why
+    not_shortened: Counter[str] = field(default_factory=Counter)  # results that could have been shortened, by why not
+
+    @property
+    def seen(self) -> int:
+        """All results, judged or not."""
+        return self.judged + self.missed.total()
+
+    def add(self, calls: Iterable[AnsweredCall]) -> None:
+        """Take in the calls of one reader. Nobody confirms its last one if the host ended with it."""
+        last = ""
+        for call in calls:
+            if count := call.counts[MISSED]:
+                self.missed[call.reason] += count
+                continue
+            last = call.reason if call.counts["calls"] else last
+            self.judged += call.counts["calls"]
+            self.shortened += call.is_shortened
+            self.not_shortened.update(reason.why for reason in _NOT_SHORTENED if reason.value == call.reason)
+        if last == Reason.UNCONFIRMED.value:
+            self.not_shortened -= Counter([Reason.UNCONFIRMED.why])
+
+    def problem(self) -> str:
+        """Return why it does not work, in one line; "" if it works, or too few results are known."""
+        if self.seen < ENOUGH or self.shortened:
+            return ""
+        if not self.judged:
+            return f"{self._named()}0 of {self.seen} results were judged: {_first(self.missed)}"
+        if not self.not_shortened:
+            return ""
+        return (
+            f"{self._named()}0 of {self.not_shortened.total()} markers reached the model: {_first(self.not_shortened)}"
+        )
+
+    def line(self) -> str:
+        """Return `trouble`, or how many results were not judged; "" if all were."""
+        missed = self.missed.total()
+        some = (
+            f"{self._named()}{missed} of {self.seen} results were not judged: {_first(self.missed)}" if missed else ""
+        )
+        return self.problem() or some
+
+    def _named(self) -> str:
+        return f"{self.host}: " if self.host else ""
+
+
+def _first(reasons: Counter[str]) -> str:
+    return reasons.most_common(1)[0][0]
 
 
 @dataclass
@@ -42,17 +102,17 @@ class Totals:
     def add(self, call: AnsweredCall) -> None:
         """Takes in a call."""
         counts, price = call.counts, call.price
-        bounced = call.chars if counts["tokens_bounced"] else 0
+        immediate_rereads = call.chars if counts["tokens_bounced"] else 0
         self.counts.update(counts)
         self.shortened += call.is_shortened
         self.shortened_in_view += call.is_shortened and not counts["reread_answered"]
         self.shortened_chars += counts["output_chars"] if call.is_shortened else 0
         self.chars_saved += call.chars
-        self.chars_bounced += bounced
+        self.chars_bounced += immediate_rereads
         self.priced_tokens += call.tokens * price
         self.priced_bounced += counts["tokens_bounced"] * price
         self.priced_turns += call.turns
-        self.priced_chars += (call.chars - bounced) * price - PRICES.chars_per_token * call.turns
+        self.priced_chars += (call.chars - immediate_rereads) * price - PRICES.chars_per_token * call.turns
         self.priced_output += counts["output_chars"] * price
 
     @property

@@ -1,0 +1,236 @@
+"""`gain`, `replay` and `report`: what was saved, what could have been, and a session as a page."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from urllib.parse import quote
+
+from readcache.cli.output import print_parts, progress, say, warn, width, write_html
+from readcache.cli.status import coverage, coverage_lines
+from readcache.core.model.errors import ReadcacheError, StoreError, UsageError
+from readcache.core.model.events import Record
+from readcache.core.model.policy import Policy
+from readcache.log.store import Store, open_store
+from readcache.log.store.open import without_password
+from readcache.process.settings import Settings
+from readcache.process.state import is_missing, require_recorded, state_directory
+from readcache.process.tidy import seconds_of
+from readcache.report import DIMENSIONS
+from readcache.report.gain import ASCII_BLOCK, FULL_BLOCK, WIDTH, gain_json, gain_table, short_line
+from readcache.report.totals import Asked, Gain
+
+SHOWN = ("day", "host", "tool", "reason")  # groups of the table where none is asked for
+# How many conversations an error names when it cannot find the one asked for.
+MOST_NAMED = 5
+
+
+def gain_command(options: argparse.Namespace, settings: Settings) -> int:
+    """Print a table, JSON or one line, or write a page. Return 1 if there are no calls, or if the log does not prove
+    every omission."""
+    spec = settings.store_spec()
+    if options.short:
+        say(_short(spec))
+        return 0
+    require_recorded(spec)
+    price, asked = _price(options.price), _asked(options, _groups(options))
+    if options.model:
+        from readcache.report.replay.bills import built_in_prices, prices_of
+
+        model = prices_of(options.model, built_in_prices())
+        asked = replace(asked, prices=model.ratios, seconds=model.seconds)
+        price = model.input if price is None else price
+    found = Gain(asked)
+    with closing(open_store(spec)) as store:
+        if not (contexts := list(_contexts(store, options))) and (options.session or options.agent):
+            raise ReadcacheError(f"no such session or agent in {without_password(spec)}: see `readcache sessions`")
+        for session, agent, _, newest in contexts:
+            if found.asked.since is None or newest >= found.asked.since:
+                found.add_reader(session, agent, store.records(session, agent))
+    _print(found, options, price)
+    if not (options.html or options.json):
+        for line in coverage_lines(spec):
+            say(line)
+    return 0 if found.sessions and found.proof.proven == found.proof.markers else 1
+
+
+def _short(spec: str) -> str:
+    """Of today's readers alone, so that a store may grow. A status bar shows stdout: what fails is said there."""
+    if is_missing(spec):
+        return short_line(None)
+    found = Gain(Asked(_local_day, _local_day(time.time()), by=()), proves=False)
+    try:
+        with closing(open_store(spec)) as store:
+            for session, agent, _, newest in store.sessions():
+                if _local_day(newest) >= found.asked.today:
+                    found.add_reader(session, agent, store.records(session, agent))
+        problem = next(filter(None, (host.problem() for host in coverage(spec))), "")
+    except StoreError:
+        return "readcache: the store cannot be read, see `readcache doctor`"
+    return f"readcache: {problem}" if problem else short_line(found)
+
+
+def _contexts(store: Store, options: argparse.Namespace) -> Iterator[tuple[str, str, int, float]]:
+    """Those that the options name; the environment, in which an agent may run us, names none."""
+    for context in store.sessions():
+        if options.session in (None, context[0]) and options.agent in (None, context[1]):
+            yield context
+
+
+def _asked(options: argparse.Namespace, by: tuple[str, ...]) -> Asked:
+    now = time.time()
+    since = None if options.since is None else seconds_of(options.since, now, "--since")
+    until = None if options.until is None else seconds_of(options.until, now, "--until", is_end=True)
+    return Asked(_local_day, _local_day(now), since, until, by)
+
+
+def _local_day(at: float) -> datetime.date:
+    try:
+        return datetime.date.fromtimestamp(at)
+    except (OverflowError, ValueError, OSError):  # a broken clock
+        return datetime.date.min
+
+
+def _groups(options: argparse.Namespace) -> tuple[str, ...]:
+    if options.by:
+        return (options.by,)
+    return DIMENSIONS if options.json or options.html else SHOWN
+
+
+def _price(given: str | None) -> float | None:
+    try:
+        price = None if given is None else float(given)
+    except ValueError:
+        price = -1.0
+    if price is not None and not 0 <= price < float("inf"):
+        raise UsageError(f"--price {given!r} is not a price: give dollars per million input tokens, for example 3")
+    return price
+
+
+def _print(found: Gain, options: argparse.Namespace, price: float | None) -> None:
+    if options.html:
+        from readcache.report.page.savings import gain_page
+
+        write_html(options.html, lambda write: [*map(write, gain_page(found, price))])
+    elif options.json:
+        print(json.dumps(gain_json(found, price), indent=2))
+    else:
+        columns, block = width(WIDTH), FULL_BLOCK if _can_print(FULL_BLOCK) else ASCII_BLOCK
+        print_parts(gain_table(found, price=price, block=block, width=columns), columns)
+
+
+def _can_print(text: str) -> bool:
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except (UnicodeError, LookupError):
+        return False
+    return True
+
+
+def replay_command(options: argparse.Namespace, _: Settings) -> int:
+    """Print the table or one JSON object, or write a page. Return 1 if an omission was wrong, a named file was not
+    understood, or no conversation was found."""
+    from readcache.core.model.policy import PRESETS, Policy
+    from readcache.report.replay.bills import built_in_prices, prices_of, read_prices
+    from readcache.report.replay.conversations import DEFAULT_STRATEGIES, LONG, parse_strategy
+    from readcache.report.replay.output import WIDTH, replay_json, table
+    from readcache.report.replay.replayer import Choices
+    from readcache.report.replay.workers import replay_files
+    from readcache.transcripts.files import find_files, kept_transcripts
+
+    policies = list(dict.fromkeys(options.policy or PRESETS))
+    for name in policies:
+        Policy.named(name)
+    for spec in options.conversation or ():
+        parse_strategy(spec)
+    rows = {**built_in_prices(), **(read_prices(options.prices) if options.prices else {})}
+    if options.model:
+        prices_of(options.model, rows)
+    strategies, least = (options.conversation, 0) if options.conversation else (DEFAULT_STRATEGIES, LONG)
+    choices = Choices(tuple(strategies), least, rows, options.model or "")
+    since = seconds_of(options.since, time.time(), "--since") if options.since else None
+    paths = options.paths or [path for _, path in kept_transcripts() if _is_there(path)]
+    if not paths:
+        raise ReadcacheError("no host keeps transcripts there: give files, or directories that contain some")
+    files = list(find_files(paths))
+    with progress(sum(file.size for file in files)) as advance:
+        found = replay_files(files, policies, choices, since, advance)
+    for problem in found.not_understood:
+        warn(problem)
+    if options.html:
+        from readcache.report.page.savings import replay_page
+
+        write_html(options.html, lambda write: [*map(write, replay_page(replay_json(found, policies)))])
+    elif options.json:
+        print(json.dumps(replay_json(found, policies), indent=2))
+    else:
+        print_parts(table(found, policies), width(WIDTH))
+    total = found.total()
+    if not total.counts["sessions"]:
+        warn(f"no conversation{f' since {options.since}' if since else ''} in {', '.join(paths)}: nothing was replayed")
+    wrong = any(totals.counts["wrong"] for totals in total.policies.values())
+    return 1 if wrong or found.not_understood or not total.counts["sessions"] else 0
+
+
+def _is_there(path: str) -> bool:
+    found = os.path.isdir(path)
+    warn(f"looked in {path}: {'replayed below' if found else 'not there'}")
+    return found
+
+
+def report_command(options: argparse.Namespace, settings: Settings) -> int:
+    """Makes the page."""
+    from readcache.report.page.page import write_page
+
+    source, agent = options.source or "", options.agent or ""
+    if source and os.path.exists(source):
+        # the environment names the caller's session, which is not in the file
+        title, about, records = _from_file(source, options.session or "", settings.policy)
+    else:
+        title, about, records = _from_store(settings, source)
+    if not any(agent in ("", record.agent_id) for record in records):
+        raise ReadcacheError(f"{title}: nothing recorded" + (f" for agent {agent}" if agent else ""))
+    output = options.output or os.path.join(state_directory(), "report.html")
+    if not options.output:
+        os.makedirs(state_directory(), mode=0o700, exist_ok=True)
+    write_html(output, lambda write: write_page(records, title, about, write, agent), "; it holds what the agent saw")
+    if not options.output and sys.stdout.isatty():
+        import webbrowser
+
+        webbrowser.open(f"file://{quote(output)}")
+    return 0
+
+
+def _from_store(settings: Settings, source: str) -> tuple[str, dict[str, str], list[Record]]:
+    if os.sep in source:
+        raise UsageError(f"{source} does not exist: give a transcript, or the id of a session in the store")
+    from readcache.cli.show import open_recorded  # not for `gain --short`, which a status bar calls
+
+    with open_recorded(settings._replace(session=source or settings.session)) as (session, cursor):
+        return f"Session {session.session_id}", {"store": settings.store_spec()}, list(cursor.past)
+
+
+def _from_file(source: str, name: str, preset: str) -> tuple[str, dict[str, str], list[Record]]:
+    """The conversation of that name; without one, the longest."""
+    from readcache.report.replay.replayer import conversations_in, replayed_session
+
+    policy = Policy.named(preset)
+    found = conversations_in(source)
+    if not found:
+        raise ReadcacheError(f"no conversation found in {source}")
+    names = {readers[0].name: readers for readers in found}
+    if name and name not in names:
+        raise ReadcacheError(f"{source} has no conversation {name}; it has {', '.join(list(names)[-MOST_NAMED:])}")
+    longest = max(found, key=lambda readers: sum(len(recording.items) for recording in readers))
+    readers = names.get(name, longest)
+    if len(found) > 1 and not name:
+        warn(f"{readers[0].name}, the longest of {len(found)} conversations in {source}; name another with --session")
+    about = {"transcript": os.path.basename(source), "format": readers[0].form, "policy": preset}
+    return f"Replay of {readers[0].name}", about, replayed_session(readers, policy).events()
