@@ -269,9 +269,7 @@ class _Lexer:
         return True
 
     def loop(self, token: Token) -> None:
-        """Read the rest of a loop's header after `for` or `select`: the name (for `for ((…))`, its expressions), and
-        `in`.
-        """
+        """Read the rest of the header of `for` or `select`: the name (for `for ((…))`, its expressions), and `in`."""
         self.add(token, starts=False)
         self.blanks()
         if closed := skip_arithmetic(self.source, self.pos):

@@ -6,7 +6,7 @@ import re
 
 from readcache.core.shell.streams import ANYTHING, Claims, select_lines, unknown
 
-# Unambiguous: without this, scripts that almost match would backtrack almost endlessly.
+# Unambiguous, because an ambiguous pattern would backtrack almost endlessly on scripts that almost match.
 _PRINT = re.compile(r"\s*(?P<first>[1-9]\d*)(?:,(?P<last>\d+|\$))?\s*(?:p|\{p;?\})[\s;]*")
 _ADDRESS = r"(?:\d+(?:~\d+)?|\$|/(?:\\.|\[[^\]]*\]|[^/\\\[])*/[IM]*)"
 _SELECTION = re.compile(rf"(?:[\s;}}]|(?:{_ADDRESS}(?:\s*,\s*(?:[+~]\d+|{_ADDRESS}))?\s*)?(?:!\s*)?[pdq{{])*")

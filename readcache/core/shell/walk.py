@@ -1,8 +1,8 @@
 """Walk a parsed command in the order in which bash runs it, and gather the lines it prints and the files it writes.
 
-Parts that bash may or may not run (the right side of `||`, the body of an `if`) are gathered as if they ran: claimed
-lines that are absent cost nothing. Their text is not a landmark. A directory or variable that they change is unknown
-afterwards.
+Parts that bash may or may not run (the right side of `||`, the body of an `if`) are gathered as if they ran. Claimed
+lines that are absent cost nothing. The text of such parts is not a landmark. A directory or variable that they change
+is unknown afterwards.
 """
 
 from __future__ import annotations
