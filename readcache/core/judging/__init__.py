@@ -1,1 +1,1 @@
-"""What of an output is left out, and what stands in its place. Pure."""
+"""Decide which lines of an output to omit, and write the markers. Pure."""

@@ -1,4 +1,4 @@
-"""Turns a judgement into what the reader sees and what the log keeps: segments, markers, the `Delivered` event."""
+"""Turn a judgement into the reply for the reader and the event for the log: segments, markers, `Delivered`."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ GAIN = 2
 # Omissions beyond `Policy.max_markers` for which a marker is written, in case longer ones save too little. An output of
 # 1 MB may have thousands, and writing a marker takes longer than finding its lines.
 SPARE = 32
-# How often agents ask for the lines at once, by where they stand: in a result, in the agent's own edit, in a section
-# that was put back. Of 290 stubs in 164 public sessions, one vote a session; see tests/benchmarks/census.py. Sections
-# have the share of what a host had attached.
+# The share of agents that request omitted lines again right away, by the origin of the lines: a result, the agent's
+# own edit, a restored section. From 290 stubs in 164 public sessions, with one vote for each session; see
+# tests/benchmarks/census.py. Restored sections have the share that was measured for text attached by a host.
 ASKED_AGAIN = {Origin.RESULT: 0.04, Origin.COMMAND: 0.2, Origin.RESTORED: 0.3}
 
 
 def compose(view: View, call: Call, judgement: Judgement, rules: Rules) -> tuple[Reply, Delivered]:
-    """The reply and its event."""
+    """Return the reply and its event."""
     policy = rules.policy
     found = _worth(
         call, judgement, make_replacements(view, call, judgement, rules.tag, policy.max_markers + SPARE), policy
@@ -42,7 +42,7 @@ def compose(view: View, call: Call, judgement: Judgement, rules: Rules) -> tuple
         judgement, worth, would_save = replace(judgement, outcome=Outcome.FULL, reason=Reason.NO_GAIN), [], 0
     elif judgement.outcome is Outcome.UNCHANGED and sum(c.high - c.low for c in worth) < len(judgement.lines):
         judgement = replace(judgement, outcome=Outcome.PARTIAL)
-    if policy.clip is not None and worth:  # whatever it is worth that the reader sees more of the rest
+    if policy.clip is not None and worth:  # count saved tokens only, not the value of seeing more of the rest
         would_save = saved_by(call.output, _assemble(call.output, judgement.lines, worth)[2], policy)
     if policy.mode is Mode.ADVISE and worth:
         judgement, worth = replace(judgement, outcome=Outcome.FULL, reason=Reason.ADVISED), []
@@ -50,7 +50,10 @@ def compose(view: View, call: Call, judgement: Judgement, rules: Rules) -> tuple
 
 
 def _worth(call: Call, judgement: Judgement, replacements: Iterable[Replacement], policy: Policy) -> list[Replacement]:
-    """The first few that save enough, in the order of their lines: a reply with many holes is hard to read."""
+    """Return the replacements that save enough characters, in the order of their lines.
+
+    Return at most the first `policy.max_markers` of them: a reply with many gaps is hard to read.
+    """
     worth = (
         replacement
         for replacement in replacements
@@ -62,7 +65,11 @@ def _worth(call: Call, judgement: Judgement, replacements: Iterable[Replacement]
 def _worth_a_turn(
     view: View, call: Call, judgement: Judgement, replacements: list[Replacement], policy: Policy
 ) -> tuple[list[Replacement], int]:
-    """The cuts that together are worth it, and the tokens that they save. Those asked for most often go first."""
+    """Return the replacements that together save enough, and the tokens that they save.
+
+    If all of them together do not save enough, drop those first whose lines agents request again most often. Return
+    ([], 0) if none are left.
+    """
     for share in sorted({_asked_again(replacement) for replacement in replacements}, reverse=True):
         some = [replacement for replacement in replacements if _asked_again(replacement) <= share]
         tokens = _saved(call.output, judgement.lines, some, policy)
@@ -78,17 +85,21 @@ def _asked_again(replacement: Replacement) -> float:
 
 
 def is_worth(view: View, tokens: int, policy: Policy, asked_again: float = ASKED_AGAIN[Origin.RESULT]) -> bool:
-    """True if omitting so many tokens, net, saves the share of one more turn that the policy demands while they would
-    be carried, and no less than the share of readers who ask for them again. It never looks at what the lines say."""
+    """Return True if omitting `tokens` tokens, net, saves enough for the risk of one more turn.
+
+    The saving counts for as long as the tokens would be carried. It must be at least the share of a turn that the
+    policy demands, and at least the share of readers that request the lines again. The text of the lines does not
+    matter. If `policy.min_worth` is 0, every saving is enough.
+    """
     if not policy.min_worth:
         return True
-    carried = view.carried // policy.prices.chars_per_token  # it need not be known better
+    carried = view.carried // policy.prices.chars_per_token  # an estimate is enough
     share = max(policy.min_worth, asked_again)
     return policy.prices.of_text(tokens) >= share * policy.prices.of_turn(carried)
 
 
 def pass_through(call: Call, reason: Reason) -> Reply:
-    """All of the output, untouched."""
+    """Return a reply with the whole output, unchanged."""
     shown = (Shown(call.output),)
     return Reply(call.output, call.exit_code or 0, Outcome.FULL, reason, shown, call.call_id, 0, call.output)
 
@@ -133,12 +144,15 @@ def _chars(call: Call, lines: Sequence[str], replacement: Replacement) -> int:
 
 
 def count_shown(text: str, policy: Policy, count: Callable[[str], int]) -> int:
-    """How much of a text the harness shows. What the harness itself cuts is not our saving."""
+    """Return the part of a text that the harness shows, measured by `count` (in characters or tokens).
+
+    Text that the harness itself truncates is not a saving of readcache.
+    """
     return count(text) if policy.clip is None else sum(map(count, policy.clip.kept(text)))
 
 
 def saved_by(output: str, text: str, policy: Policy) -> int:
-    """Tokens that the reader is spared who gets `text` for `output`."""
+    """Return how many tokens the reader saves by getting `text` instead of `output`."""
     return count_shown(output, policy, policy.tokens) - count_shown(text, policy, policy.tokens)
 
 
@@ -150,9 +164,10 @@ def _saved(output: str, lines: Sequence[str], replacements: list[Replacement], p
 
 
 def _shown_spans(replacements: list[Replacement], count: int) -> Iterator[tuple[int, int, int]]:
-    """(low, high, place): output lines low to high - 1 are shown, from line `shown_at` of the reply on.
+    """Yield (low, high, shown_at): output lines low to high - 1 are shown, from line `shown_at` of the reply on.
 
-    There is one before each cut and one after the last, and they may be empty."""
+    There is one before each replacement and one after the last, and they may be empty.
+    """
     at = shown_at = 0
     for replacement in replacements:
         yield at, replacement.low, shown_at
@@ -185,7 +200,7 @@ def _assemble(
 def _shown_source_map(
     source_map: tuple[MappedSpan, ...], replacements: list[Replacement], count: int
 ) -> tuple[MappedSpan, ...]:
-    """The remaining pieces, at their places in the reply's text."""
+    """Return the mapped spans of the lines that are still shown, at their indexes in the reply's text."""
     if not replacements:
         return source_map
     out: list[MappedSpan] = []

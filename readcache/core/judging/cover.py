@@ -1,12 +1,12 @@
-"""Coverage: which lines of an output already stand before the reader, byte for byte, and where.
+"""Coverage: compare the lines of an output, byte for byte, with the lines of the same files that are visible.
 
 Bytes decide here. Parsing never decides alone. A line is covered only if the visible line named as its source equals
-it: the whole body and, if the output shows numbers, a number at the source too.
+it. The whole body must be equal and, if the output shows numbers, the source must have a number too.
 
-Here lines of files are compared at the numbers that they have, which tells whether a file changed; `search` looks for
-any line anywhere, by what it says.
+This module compares lines of files at their own numbers, which shows if a file changed. `search` looks for any line
+anywhere, by its text.
 
-A `Match` is a stretch of output lines that stands in one piece at one source.
+A `Match` is a run of output lines that are consecutive at one source.
 """
 
 from __future__ import annotations
@@ -20,13 +20,16 @@ from readcache.core.model.key_view import Delivery, KeyView, VisibleSpan
 from readcache.core.model.text import bodies, is_doubtful, shows_numbers
 from readcache.core.model.view import View
 
-# How many of a key's newest deliveries to search, so that a call's cost does not grow with the session.
+# A limit for the newest deliveries of a key that are searched. A call's cost must not grow with the session.
 MOST_VISIBLE_SPANS = 48
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Output lines low to high - 1 (0-based) stand at `visible`, from line `at` (0-based) of its piece on."""
+    """Output lines low to high - 1 (0-based) that are in `visible`, from its line `at` (0-based) on.
+
+    `mapped`: the mapped span of the output that contains these lines.
+    """
 
     low: int
     high: int
@@ -37,11 +40,11 @@ class Match:
 
 @dataclass(slots=True)
 class Coverage:
-    """What was found for an output, and why more was not."""
+    """The findings for the files of an output, and the reasons why no more of it is covered."""
 
     changed: set[str] = field(default_factory=set)  # keys whose visible lines disagree with this output
     written: set[str] = field(default_factory=set)  # keys with visible lines from before the agent's own write
-    outdated: set[str] = field(default_factory=set)  # the same, from before a change seen earlier
+    outdated: set[str] = field(default_factory=set)  # keys with visible lines from before an earlier change
     unnumbered: bool = False  # lines are visible, but without the numbers that this output shows
 
 
@@ -49,7 +52,10 @@ Allow = Callable[[Delivery], bool]
 
 
 def cover(view: View, lines: Sequence[str], source_map: Iterable[MappedSpan], allow: Allow) -> Coverage:
-    """What the visible lines of the files of all pieces say. `allow(delivery)`: may a marker point at it?"""
+    """Return how the output compares with the visible lines of the files in its source map.
+
+    `allow(delivery)`: True if a marker may name the delivery as its source.
+    """
     found = Coverage()
     for mapped in source_map:
         texts = bodies(lines[mapped.at : mapped.at + mapped.count], mapped.sep)
@@ -75,16 +81,22 @@ def _lacks_numbers(known: KeyView, mapped: MappedSpan, allow: Allow) -> bool:
 
 
 def can_replace(visible: VisibleSpan, mapped: MappedSpan) -> bool:
-    """Numbered lines stand for raw ones; raw ones for numbered ones if the numbers of both are known, so that the
-    marker can name them. See also `numbers.Proof`."""
+    """Return True if a marker can name lines of `visible` as the source of lines of `mapped`.
+
+    Numbered lines can replace raw lines. Raw lines can replace numbered lines if the numbers of both are known, because
+    the marker can then name them. See also `numbers.Proof`.
+    """
     if mapped.sep is None or shows_numbers(visible.mapped.sep):
         return True
     return len(mapped.keys) == 1 and mapped.first > 0 < visible.mapped.first and not mapped.shift
 
 
 def differs(view: View, known: KeyView, mapped: MappedSpan, texts: list[str], allow: Allow) -> bool:
-    """True if a visible line of the key, as far as is known, differs from these; the very last one apart, where one
-    side was cut off (`head -c`, a harness's limit)."""
+    """Return True if a visible line of the key, with a known number, differs from the line of this output.
+
+    The last line does not count if one side was truncated there (`head -c`, a harness's limit): one line then begins
+    with the other.
+    """
     last = mapped.first + mapped.count - 1
     for start, end, visible in known.numbered.overlaps(mapped.first, last):
         there = visible.mapped
@@ -93,7 +105,7 @@ def differs(view: View, known: KeyView, mapped: MappedSpan, texts: list[str], al
         if ours == theirs or not allow(visible.delivery):
             continue
         if (is_doubtful(mapped.sep) or is_doubtful(there.sep)) and _are_one_blank_apart(ours, theirs):
-            continue  # rather than the file, the separator differs from what was thought
+            continue  # the separator differs from the assumed one; the file may be the same
         is_truncated = ours[-1].startswith(theirs[-1]) or theirs[-1].startswith(ours[-1])
         if ours[:-1] != theirs[:-1] or not is_truncated or end not in (last, there.first + there.count - 1):
             return True
@@ -101,14 +113,16 @@ def differs(view: View, known: KeyView, mapped: MappedSpan, texts: list[str], al
 
 
 def _are_one_blank_apart(some: list[str], others: list[str]) -> bool:
-    """True if all lines of one have a blank more in front than those of the other."""
+    """Return True if all lines of one list have one more blank at their beginning than the lines of the other."""
     return [f" {line}" for line in some] == others or [f" {line}" for line in others] == some
 
 
 def is_outdated(view: View, matches: Sequence[Match], changed: Collection[str]) -> bool:
-    """Return True if a file is known to have changed, or may have been written, since a source of these runs showed its
-    lines. `changed`: keys whose visible lines disagree with this output. A source without keys has lines of this
-    output's files."""
+    """Return True if a file has changed, or may have been written, since a source of these matches showed its lines.
+
+    `changed`: keys whose visible lines disagree with this output. A source without keys counts as lines of this
+    output's files.
+    """
     if any(key in changed for match in matches for key in match.mapped.keys):
         return True
     shown = {

@@ -1,4 +1,4 @@
-"""Unified diffs, by their shape alone: which lines of a text are lines of the files as they are behind the change."""
+"""Unified diffs, recognised by their form only: find the lines of a text that are lines of the changed files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _HEADER = re.compile(r"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 
 def find_changes(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """(low, high) of each hunk, its header included. A hunk that was cut short goes as far as it goes."""
+    """Yield (low, high) of each hunk, including its header. A truncated hunk ends at the last line that fits."""
     at = 0
     while at < len(lines):
         header = _HEADER.match(lines[at]) if lines[at].startswith("@@ -") else None
@@ -22,7 +22,7 @@ def find_changes(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
         old, new = int(header[1] or 1), int(header[3] or 1)
         while at < len(lines) and (old > 0 or new > 0):
             mark = lines[at][:1]
-            if mark in ("", " ", "+") and new > 0:  # editors take the blank of an empty line away
+            if mark in ("", " ", "+") and new > 0:  # editors remove the blank of an empty context line
                 old, new = old - (mark != "+"), new - 1
             elif mark in ("-", "\\"):
                 old -= mark == "-"
@@ -33,8 +33,10 @@ def find_changes(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 
 def find_hunks(lines: Sequence[str]) -> Iterator[MappedSpan]:
-    """The stretches of context and new lines in hunks, each with its number in the new file; of no key, since what the
-    names in a diff are relative to is not known."""
+    """Yield the runs of context and new lines in hunks, each with its number in the new file.
+
+    They have no key, because the directory of the names in a diff is not known.
+    """
     done, path = 0, ""
     for low, high in find_changes(lines):
         path = next((_path(line) for line in reversed(lines[done:low]) if line.startswith("+++ ")), path)

@@ -1,9 +1,8 @@
-"""The decision: which lines of an output are shown, which are omitted, and why. Pure: (view, call, output) ->
-judgement.
+"""Decide which lines of an output are shown, which are omitted, and why. Pure: (view, call, output) -> judgement.
 
-The order of the rules is the order of `decide`: what is never touched; the reader who insists; what the reads in the
-output are covered by; the whole output at one place; any visible lines. Every rule that does not clearly hold shows the
-bytes.
+The rules follow the order of `decide`. First come outputs that are never touched, then retries. Then the output is
+compared with the view: with the files that it shows, with one identical result, and with any visible lines. If a rule
+does not clearly apply, the bytes are shown.
 """
 
 from __future__ import annotations
@@ -30,28 +29,28 @@ from readcache.core.model.policy import Insist, Policy, Rules
 from readcache.core.model.reply import Outcome, Reason
 from readcache.core.model.view import View
 
-UNDECODED = "\ufffd"  # bytes that are not UTF-8, whatever they were: two of them are not known to be equal
-# Logs, and the outputs of tasks in the background. An agent that reads one again waits for it to grow: of 17 that were
-# told "nothing new", 15 asked again within three calls.
+UNDECODED = "\ufffd"  # replaces any bytes that are not UTF-8, so equal texts may come from different bytes
+# Logs, and the outputs of background tasks. An agent that reads one again waits for it to grow: of 17 agents that were
+# told "nothing new", 15 requested it again within three calls.
 POLLED = ("*.log", "*.output", "nohup.out")
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What to do with an output; `omissions` is empty when all of it is shown."""
+    """The decision about an output. `omissions` is empty if all of it is shown."""
 
-    number: int  # of the call, from 1
+    number: int  # of the call, counted from 1
     outcome: Outcome
     reason: Reason
     lines: Sequence[str] = ()
     source_map: tuple[MappedSpan, ...] = ()
     omissions: tuple[Omission, ...] = ()
     changed: tuple[str, ...] = ()
-    identical: Delivery | None = None  # IDENTICAL_OUTPUT: the result that holds all of it
+    identical: Delivery | None = None  # for IDENTICAL_OUTPUT: the result that contains all of it
 
 
 def decide(view: View, call: Call, rules: Rules, index: LineIndex) -> Judgement:
-    """The judgement of one call. `index`: of what the view holds."""
+    """Return the judgement of one call. `index` must contain the lines of the view."""
     policy, number = rules.policy, view.calls.number_of(call.call_id)
     untouched = _untouchable(call, rules)
     if untouched is not None:
@@ -67,7 +66,7 @@ def decide(view: View, call: Call, rules: Rules, index: LineIndex) -> Judgement:
     coverage = cover(view, lines, source_map, sources.allow)
     changed = tuple(sorted(coverage.changed))
     full = Judgement(number, Outcome.FULL, Reason.NOT_SEEN, lines, source_map, changed=changed)
-    # Not before `cover`: what is shown in full is credited all the same, and a change that it shows is one.
+    # After `cover`: an output that is shown in full can still be a source, and a change that it shows must be recorded.
     if call.fresh:
         return replace(full, reason=Reason.FRESH)
     if any(matches_any(key, policy.always) for key in call.reading.keys):
@@ -107,7 +106,7 @@ def _untouchable(call: Call, rules: Rules) -> Reason | None:
         return Reason.TOO_LARGE
     if concerns_protected(call, rules.policy) or shows_secrets(call, rules.policy):
         return Reason.PROTECTED
-    if marker.find_markers(call.output, rules.tag):  # a marker is never a source, not even when a file holds one
+    if marker.find_markers(call.output, rules.tag):  # a marker is never a source, even if a file contains it
         return Reason.HOLDS_A_MARKER
     return None
 
@@ -115,7 +114,11 @@ def _untouchable(call: Call, rules: Rules) -> Reason | None:
 def _identical_output(
     view: View, call: Call, source_map: tuple[MappedSpan, ...], sources: Sources, policy: Policy
 ) -> Delivery | None:
-    """The one result that holds the whole output, unless a file in it was written since and that matters."""
+    """Return the visible result that equals the whole output.
+
+    Return None if there is none, or if the policy forbids it. Without `policy.delta`, also return None if a file in the
+    output was written since.
+    """
     identical = view.identical(call.digest) if policy.identical_output else None
     if identical is None or not sources.allow(identical) or identical.event.text != call.output:
         return None
@@ -124,12 +127,14 @@ def _identical_output(
 
 
 def _matches_of_identical(source_map: tuple[MappedSpan, ...], identical: Delivery) -> list[Match]:
-    """Pieces of an output whose text stands whole at one place, and is the same lines of the same file there."""
+    """Return matches for an output that is identical to a visible result.
+
+    They are the mapped spans that are the same lines of the same file in both.
+    """
     return [
         Match(ours.at, ours.at + ours.count, VisibleSpan(identical, theirs), 0, ours)
-        for ours, theirs in zip(
-            source_map, identical.event.source_map, strict=False
-        )  # another command may have printed it
+        # Another command may have printed it, with a source map of another length.
+        for ours, theirs in zip(source_map, identical.event.source_map, strict=False)
         if ours.first and replace(theirs, eof=ours.eof) == ours
     ]
 

@@ -1,4 +1,4 @@
-"""Where the texts that a command is known to print (`echo ---`) stand in its output: the borders between its reads."""
+"""Landmarks: find the texts that a command is known to print (`echo ---`). They are the borders between its reads."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ from dataclasses import dataclass
 from readcache.core.model.claims import Claim, Literal
 from readcache.core.model.text import split_lines
 
-# So many different texts at most are looked for at the ends of lines, too.
+# If the texts have more different first lines than this, they are not looked for at the ends of lines.
 MOST_JOINED = 64
-# How many lines to compare for each line of the output; beyond that, skip the remaining texts. In the recordings
-# none needs more than two.
+# Comparisons for each line of the output. After that, the remaining texts are skipped. In the recordings, no output
+# needs more than two.
 MOST_COMPARED = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Landmark:
-    """Claim number `claim` is output lines low to high - 1. `joined`: the text before it had no final newline, so that
-    its first line begins with other words."""
+    """Output lines low to high - 1 that claim number `claim` printed.
+
+    `joined`: True if the text before had no final newline, so that the first line begins with the end of that text.
+    """
 
     claim: int
     low: int
@@ -28,8 +30,11 @@ class Landmark:
 
 
 def find_landmarks(claims: Sequence[Claim], lines: Sequence[str]) -> list[Landmark]:
-    """The texts that stand at one place only, as far as their order allows: found from above and from below, it is the
-    same. A file that holds such a line as well makes the place uncertain."""
+    """Return the texts that occur at only one position that their order allows.
+
+    The search from above and the search from below must find the same position. If a file contains such a line as well,
+    the position is uncertain, and the text is not returned.
+    """
     texts = {k: tuple(split_lines(c.text)) for k, c in enumerate(claims) if isinstance(c, Literal) and c.text.strip()}
     if not texts:
         return []
@@ -53,8 +58,10 @@ def find_landmarks(claims: Sequence[Claim], lines: Sequence[str]) -> list[Landma
 
 
 def _positions(texts: Sequence[tuple[str, ...]], lines: Sequence[str]) -> dict[tuple[str, ...], list[int]]:
-    """For each text the indexes at which it stands, ascending: as lines of its own, and behind a line that had no
-    newline."""
+    """Return, for each text, the indexes of the lines at which it begins, ascending.
+
+    It may be lines of its own, or come after the end of a line that had no newline.
+    """
     solid = {text: next(n for n, line in enumerate(text) if line.strip()) for text in texts}
     at: dict[str, list[int]] = {text[n]: [] for text, n in solid.items()}
     beginnings = tuple({text[0] for text, n in solid.items() if n == 0})

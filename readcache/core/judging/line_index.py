@@ -1,9 +1,9 @@
-"""Where any visible line stands: the one structure that looks at every line of every output.
+"""An index of all visible lines: the only structure that looks at every line of every output.
 
-    index.propose(["def run():", "    return 1"])     # the visible texts in which most of these lines stand
+    index.propose(["def run():", "    return 1"])     # the visible spans that contain most of these lines
 
-It proposes places; `judging.search` compares the text. Added deliveries are indexed at the next look-up. Answers by
-line numbers alone never need it.
+It proposes spans; `judging.search` compares the text. Added deliveries are indexed at the next look-up. Replies that
+need only line numbers never use the index.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from readcache.core.model.events import MappedSpan
 from readcache.core.model.key_view import Delivery, VisibleSpan
 from readcache.core.model.text import ELISION, bodies, is_blank, split_lines
 
-# Places proposed for one output; 48 instead save nothing more over the recorded sessions.
+# Spans proposed for one output. In the recorded sessions, 48 save no more than 16.
 MOST_PROPOSED = 16
 FIRST_SLOTS = 1000
-MANY_SLOTS = 100_000  # from here on the table grows by half: it is worth a megabyte
+MANY_SLOTS = 100_000  # a larger table grows by half instead of doubling, which saves a megabyte
 _HALF = 0xFFFFFFFF
 
 
 class LineIndex:
-    """The newest place of each visible line that says something."""
+    """The newest visible span of each visible line that is not blank."""
 
     def __init__(self, deliveries: Iterable[Delivery] = ()) -> None:
         self._table = _Table()
@@ -34,17 +34,20 @@ class LineIndex:
         self._waiting = list(deliveries)
 
     def add(self, delivery: Delivery) -> None:
-        """One more delivery."""
+        """Add one more delivery. It is indexed at the next look-up."""
         self._waiting.append(delivery)
 
     def take_in(self) -> None:
-        """Looks at what was added."""
+        """Index the deliveries that were added."""
         for delivery in self._waiting:
             self._take_in(delivery)
         self._waiting.clear()
 
     def _take_in(self, delivery: Delivery) -> None:
-        """Index the lines of a delivery, without its markers, and without what stands for lines that the host cut."""
+        """Index the lines of a delivery.
+
+        Skip its markers, and the line that replaces lines truncated by the host.
+        """
         if not delivery.event.credited:
             return
         lines = split_lines(delivery.event.text)
@@ -63,7 +66,10 @@ class LineIndex:
         self._table.put([body for body in {*inside} if not is_blank(body)], len(self._visible_spans))
 
     def propose(self, texts: Iterable[str]) -> list[VisibleSpan]:
-        """The references in which most of these bodies stand, best first, of equals the newer."""
+        """Return at most `MOST_PROPOSED` visible spans that contain most of these bodies.
+
+        The best comes first, and of equal ones the newer.
+        """
         self.take_in()
         votes = Counter(self._table.numbers_of(texts))
         best = sorted(votes, key=lambda number: (-votes[number], -number))
@@ -71,16 +77,19 @@ class LineIndex:
 
 
 class _Table:
-    """The newest place, from 1 on, of each line: a hash table of eight bytes a line, half of them its hash; a dict
-    takes ten times that. Two lines of one hash are one to it, which costs a look and no more."""
+    """The number, from 1 on, of the newest visible span of each line: a hash table with eight bytes for each line.
+
+    Half of the bytes are the line's hash. A dict takes ten times as much. Two lines with the same hash are one entry,
+    which only costs a useless comparison.
+    """
 
     def __init__(self) -> None:
         self._slots = array("Q", bytes(8 * FIRST_SLOTS))
         self._used = 0
 
     def put(self, lines: Sequence[str], number: int) -> None:
-        """These lines stand at the place now."""
-        least = (self._used + len(lines)) * 4 // 3 + 1  # fuller, and looking for a slot takes long
+        """Record that the visible span `number` is now the newest that contains these lines."""
+        least = (self._used + len(lines)) * 4 // 3 + 1  # in a fuller table, the search for a slot takes long
         if least > len(self._slots):
             self._grow(max(least, len(self._slots) * (3 if len(self._slots) > MANY_SLOTS else 4) // 2))
         slots = self._slots
@@ -89,15 +98,17 @@ class _Table:
             slots[at] = name << 32 | number
 
     def numbers_of(self, lines: Iterable[str]) -> Iterator[int]:
-        """The place of each of these lines that has one."""
+        """Yield the number of the visible span of each of these lines that has one."""
         slots = self._slots
         for _, at in self._find(hash(line) & _HALF for line in lines):
             if slot := slots[at]:
                 yield slot & _HALF
 
     def _find(self, names: Iterable[int]) -> Iterator[tuple[int, int]]:
-        """Each of these hashes, and its slot: the next free one where it has none. That may be filled before the next
-        hash is asked for."""
+        """Yield each of these hashes and its slot, or the next free slot if it has none.
+
+        The caller may fill that slot before it asks for the next hash.
+        """
         slots, size = self._slots, len(self._slots)
         for name in names:
             at = name % size
@@ -112,8 +123,10 @@ class _Table:
 
 
 def fill_gaps(source_map: Iterable[MappedSpan], count: int, markers: Iterable[int] = ()) -> Iterator[MappedSpan]:
-    """A text of `count` lines as pieces without a hole: those of files as they are, and between them pieces of no file.
-    The lines that are markers are left out."""
+    """Yield spans that cover a text of `count` lines: the mapped spans of files, and spans of no file between them.
+
+    `markers`: the indexes of lines to omit.
+    """
     stops: list[tuple[int, int, MappedSpan | None]] = [(line, line + 1, None) for line in markers]
     stops += [(p.at, p.at + p.count, p) for p in source_map]
     at = 0

@@ -1,12 +1,12 @@
-"""The text that stands in an omission's place.
+"""The text that replaces omitted lines.
 
-A marker is one line: what is left out, where it stands, how to get the bytes all the same.
+A marker is one line. It names the omitted lines and their source, and says how to get the bytes all the same.
 
     [UNCHANGED 7f3a.12: app.py lines 40-80, above in "nl -ba src/app.py"; repeat to see]
 
-It is written for a model, which sees no call ids and cannot count calls: a source is named by the command that printed
-it, as the model wrote it. Each session has a tag of its own, by which a harness tells its markers from others; the
-number of the call after it makes each marker the only one of its kind, wherever a message list is searched for it.
+It is written for a model, which sees no call ids and cannot count calls. So it names a source by the command that
+printed it, as the model wrote it. Each session has its own tag, so that a harness can recognise its markers. The number
+of the call follows the tag. It makes each marker unique in every message list that is searched for it.
 """
 
 from __future__ import annotations
@@ -20,52 +20,52 @@ from itertools import islice
 from readcache.core.model.events import Origin
 from readcache.core.model.spans import Span
 
-FILE_UNCHANGED = "FILE_UNCHANGED"  # the whole file was asked for, and each of its bytes is as at the source
-UNCHANGED = "UNCHANGED"  # these lines are, and the file is not known to have changed since
-LEFT_OUT = "LEFT_OUT"  # the lines stand there; says nothing about the file
+FILE_UNCHANGED = "FILE_UNCHANGED"  # the call asked for the whole file, and each of its bytes is as at the source
+UNCHANGED = "UNCHANGED"  # these lines are as at the source, and the file is not known to have changed since
+LEFT_OUT = "LEFT_OUT"  # the lines are at the source; says nothing about the file
 _GONE = "GONE"
-PRUNED = "PRUNED"  # the notes of `context.prune` begin so
+PRUNED = "PRUNED"  # first word of the notes that `context.prune` writes
 
-# How to get the bytes all the same. Not said of a command that may do more than read.
+# How to get the bytes all the same. Not used for a command that may do more than read.
 ASK_AGAIN = "repeat to see"
-OF_OUTPUT = "of that output"  # behind the numbers of lines in a source's text, which are true until the host cuts it
+OF_OUTPUT = "of that output"  # follows line numbers in a source's text, which are true until the host truncates it
 
-# Characters shown of a command that printed a source, and of a file's name. The contract aims at 130 for a marker;
-# what they are over the recorded sessions stands in tests/benchmarks/README.md.
+# Characters shown of a command that printed a source, and of a file's name. The contract aims at 130 for a marker.
+# tests/benchmarks/README.md has the lengths over the recorded sessions.
 LABEL_CHARS = 40
 NAME_CHARS = 40
 MOST_SOURCES = 3
 SHORTEST_SPAN = 12  # characters of a marker that still look like one: "[UNCHANGED 7"
-# Of a line that looks like nothing but markers: characters of one, and brackets that may end it. The longest of the
-# recordings has 494 and 3.
+# Limits for a line that seems to contain only markers: characters of one marker, and brackets that may end it. The
+# longest marker in the recordings has 494 characters and 3 brackets.
 LONGEST = 1_500
 MOST_ENDS = 24
 
 _ENDS = f"; {ASK_AGAIN}]"
 _BRACKET = re.compile("]")
 _LINE_ENDS = re.compile(r"[\r\n]")
-_TOOLS = ("read", "write")  # the labels of reads and writes by a tool begin so
+_TOOLS = ("read", "write")  # first words of the labels of reads and writes by a tool
 _SPAN = re.compile(r" (\d+-\d*)$")
 _WORDS = "|".join((FILE_UNCHANGED, UNCHANGED, LEFT_OUT, _GONE, PRUNED))
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where omitted lines stand, as the reader knows it."""
+    """A source of omitted lines, as the reader knows it."""
 
     label: str  # the command or tool; the heading of a restored section
     origin: Origin = Origin.RESULT
-    lines: tuple[Span, ...] = ()  # which of the omitted lines, where other sources have others
+    lines: tuple[Span, ...] = ()  # the omitted lines at this source, if there are several sources
     of_output: bool = False  # `lines` are numbers of lines of this output, and the marker names lines of files
-    there: str = ""  # what they are there, where that differs: "lines 9-39", "a/util.py lines 3-62"
+    there: str = ""  # the lines at the source, if they differ: "lines 9-39", "a/util.py lines 3-62"
     is_earlier: bool = False  # a later call has the same label
-    same_file: bool = False  # as the lines that are left out, which the marker has named already
-    form: str = ""  # how it shows them, where that is not as they stood here: "without numbers", "within a diff"
+    same_file: bool = False  # the same file as the omitted lines, already named by the marker
+    form: str = ""  # the form of the lines there, if it differs from this output: "without numbers", "within a diff"
     file: str = ""  # the name of the file that a tool read or wrote
 
 
 def find_markers(text: str, session_tag: str) -> list[str]:
-    """The markers and notes of a session that stand in `text`, also indented, quoted, in a patch or before CRLF."""
+    """Return the session's markers and notes in `text`. They may be indented, quoted, in a patch or before CRLF."""
     if not may_contain(text, session_tag) or not re.search(_beginning(session_tag), text):
         return []
     lines = _LINE_ENDS.split(text)
@@ -73,7 +73,10 @@ def find_markers(text: str, session_tag: str) -> list[str]:
 
 
 def _markers_in(line: str, session_tag: str) -> Iterator[str]:
-    """Up to the words that end most markers, or else to the line's last bracket; disjoint."""
+    """Yield the markers in a line, without overlaps.
+
+    A marker ends with the words that end most markers. Without them, it ends at the line's last bracket.
+    """
     beginning, last, done = re.compile(_beginning(session_tag)), line.rfind("]"), 0
     while (found := beginning.search(line, done)) and found.end() <= last:
         end = line.find(_ENDS, found.end())
@@ -82,7 +85,11 @@ def _markers_in(line: str, session_tag: str) -> Iterator[str]:
 
 
 def find_span(line: str, text: str) -> tuple[int, int] | None:
-    """Where the marker `text`, or the beginning that a cut left of it, stands in a line, between whatever words."""
+    """Return the start and end of the marker `text` in a line, in characters. There may be any text around it.
+
+    At the end of a line, the beginning that a truncation left of the marker is enough. Return None if there is no
+    marker.
+    """
     at = line.find(text[:SHORTEST_SPAN]) if text else -1
     while at >= 0:
         if line.startswith(text, at):
@@ -94,7 +101,10 @@ def find_span(line: str, text: str) -> tuple[int, int] | None:
 
 
 def find_possible(line: str, session_tag: str) -> Iterator[tuple[int, int]]:
-    """The stretches of a line that may be a marker of the session, words around it apart; the longest first."""
+    """Yield the start and end of each part of a line that may be a marker of the session, the longest first.
+
+    There may be any text around a marker.
+    """
     if not may_contain(line, session_tag):
         return
     for found in re.finditer(_beginning(session_tag), line):
@@ -104,7 +114,7 @@ def find_possible(line: str, session_tag: str) -> Iterator[tuple[int, int]]:
 
 
 def may_contain(text: str, session_tag: str) -> bool:
-    """A quick check: False if the text has no marker of the session."""
+    """Return False if a quick check shows that the text contains no marker of the session."""
     return f" {session_tag}" in text
 
 
@@ -113,8 +123,11 @@ def _beginning(session_tag: str) -> str:
 
 
 def write_marker(name: str, word: str, what: str, sources: Sequence[Source], note: str, end: str) -> str:
-    """The marker for `what` (in words), without a newline. `name` is the session's tag and the number of the call;
-    `note` follows the sources; `end` is `ASK_AGAIN`, or says what the command did."""
+    """Return the marker for `what` (in words), without a newline.
+
+    `name`: the session's tag and the number of the call. `note` follows the sources. `end` is `ASK_AGAIN`, or says what
+    the command did.
+    """
     if len(sources) > 1 and all(source.origin is Origin.RESULT for source in sources):
         where = "above: " + "; ".join(_where(source, "in ") for source in sources)
     else:
@@ -123,36 +136,36 @@ def write_marker(name: str, word: str, what: str, sources: Sequence[Source], not
 
 
 def write_moved(marker: str, what: str, section: str) -> str:
-    """The text that replaces a `marker` for `what` when its lines now stand in a restored section."""
+    """Return the text that replaces a `marker` for `what` if its lines are now in a restored section."""
     source = Source(section, Origin.RESTORED)
     return write_marker(name_in(marker), LEFT_OUT, what, [source], "", ASK_AGAIN)
 
 
 def write_gone(marker: str, what: str) -> str:
-    """The text that replaces a `marker` for `what` when its source has left the conversation."""
+    """Return the text that replaces a `marker` for `what` if its source has left the conversation."""
     end = f"; {ASK_AGAIN}" if marker.endswith(f"; {ASK_AGAIN}]") else ""
     return f"[{_GONE} {name_in(marker)}: {what} omitted here; the source left the conversation{end}]"
 
 
 def name_in(marker: str) -> str:
-    """The name of a marker: the session's tag and the number of the call."""
+    """Return the name of a marker: the session's tag and the number of the call."""
     return marker[: marker.index(":")].partition(" ")[2]
 
 
 def name_lines(path: str, spans: Sequence[Span]) -> str:
-    """`app.py lines 40-80, 90`."""
+    """Return words such as `app.py lines 40-80, 90`."""
     return f"{name_of(path)} {spell_lines(spans)}"
 
 
 def spell_lines(spans: Sequence[Span]) -> str:
-    """`lines 40-80, 90`."""
+    """Return words such as `lines 40-80, 90`."""
     plural = len(spans) > 1 or spans[0][0] != spans[0][1]
     return f"line{'s' if plural else ''} {spell_spans(spans)}"
 
 
 @lru_cache(maxsize=1024)
 def name_of(path: str) -> str:
-    """The last part of the path, shortened. The reader asked for the file and knows it by that name."""
+    """Return the last part of the path, shortened. The reader asked for the file and knows it by that name."""
     return names_of([path])[path]
 
 
@@ -169,18 +182,18 @@ def names_of(paths: Sequence[str], beside: Iterable[str] = ()) -> dict[str, str]
 
 
 def _blob(key: str) -> str:
-    """`HEAD:src/app.py`, as git has it; empty for what is not a blob."""
+    """Return git's name of a blob, such as `HEAD:src/app.py`. Return "" if the key is not a blob."""
     return key[4:] if key.startswith("git:") else ""
 
 
 def name_path(name: str) -> str:
-    """A path, its end alone where it is long."""
+    """Return a path, or only its end if it has more than `NAME_CHARS` characters."""
     name = _printable(name)
     return name if len(name) <= NAME_CHARS else "…" + name[-NAME_CHARS + 1 :]
 
 
 def spell_spans(spans: Sequence[Span]) -> str:
-    """`40-80, 90`."""
+    """Return words such as `40-80, 90`."""
     return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in spans)
 
 
@@ -207,7 +220,10 @@ def split_tool(label: str) -> tuple[str, str, str]:
 
 
 def _name_tool(source: Source) -> str:
-    """`read of app.py 5-30`; of the marker's own file `read of 5-30`, or just `read`. Empty for a command."""
+    """Return words such as `read of app.py 5-30`. Return "" for a command.
+
+    If the file is the marker's own, return `read of 5-30` or just `read`.
+    """
     tool, path, span = split_tool(source.label)
     name = "" if source.same_file else source.file or name_of(path)
     return " of ".join(filter(None, (tool, f"{name} {span}".strip()))) if tool else ""
@@ -215,7 +231,7 @@ def _name_tool(source: Source) -> str:
 
 @lru_cache(maxsize=256)
 def _shorten_label(label: str) -> str:
-    """The command as the model wrote it, cut in the middle alone: where it is too long, or goes on in other lines."""
+    """Return the command as the model wrote it. Shorten it in the middle if it is too long or has several lines."""
     first, _, rest = label.strip().partition("\n")
     last = rest.rsplit("\n", 1)[-1] if rest else first
     if not rest and len(first) <= LABEL_CHARS:
@@ -226,5 +242,5 @@ def _shorten_label(label: str) -> str:
 
 
 def _printable(text: str) -> str:
-    """A marker is one line, whatever a file is called."""
+    """Replace unprintable characters with "?": a marker is one line, even if the name of a file is not."""
     return text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)

@@ -1,15 +1,16 @@
-"""Lays claims over a real output: which of its lines are which lines of which files.
+"""Map the lines of an output to lines of files.
 
-A line gets a number only where that is certain: markers, `View.covers` and restore plans name lines by it. What else
-may be lines of the claimed files becomes pieces without numbers, in which coverage finds lines by their text; a wrong
-piece of that kind can only lose a saving, because `cover` compares the bytes of every line.
+A line gets a file line number only if the number is certain, because markers, `View.covers` and restore plans use it.
+Other lines that may belong to the claimed files become spans without numbers. Coverage finds lines in them by their
+text. A wrong span without numbers can only lose a saving, because `cover` compares the bytes of every line.
 
-Certain are numbers that the output itself shows. Raw lines are where nothing else can stand:
-- between landmarks, literal text that stands at one place only (see `landmarks`);
-- between borders that add up (`sed -n 1,40p a; sed -n 1,40p b` printed 80 lines), or that known lines bear out, byte
-  for byte: `sed -n 1,40p a; cat b` printed the lines 1 to 40 of a that were shown before;
-- in the output of a command that did not fail, or that printed lines shown before; only up to the place where a tool or
-  a host cut it, and only if no program complained.
+A number that the output prints is certain. Lines without printed numbers get numbers only if nothing else can be there:
+
+- between landmarks: literal text that occurs at exactly one position (see `landmarks`);
+- between borders that add up (`sed -n 1,40p a; sed -n 1,40p b` printed 80 lines), or that known lines confirm byte for
+  byte: `sed -n 1,40p a; cat b` printed the lines 1 to 40 of a that were shown before;
+- in the output of a command that succeeded, or that printed a landmark or lines shown before. Such lines get numbers
+  only up to the line at which a tool or a host truncated the output, and only if no program complained.
 """
 
 from __future__ import annotations
@@ -28,25 +29,25 @@ from readcache.core.model.events import MappedSpan
 from readcache.core.model.text import count_lines, is_blank, split_lines
 from readcache.core.model.view import View
 
-# An open border names at most this many files; beyond, coverage by text would cost more than it finds.
+# A span between unknown borders names at most this many files. With more, coverage by text costs more than it finds.
 MOST_KEYS = 12
 
 
 @dataclass(frozen=True, slots=True)
 class OutputFacts:
-    """What is known of an output before it is looked at."""
+    """The facts that are known about an output before its lines are read."""
 
-    complete: bool = True  # False: it was cut, or its command ran out of time
-    failed: bool = False  # its command ended with another status than 0
-    wrote: bool = False  # its command wrote files: what is silent as a rule may have complained when it failed
-    uncut: bool = False  # nobody can have cut it: we ran the command
-    exact: bool = False  # it is lines of the file and nothing else: we read them ourselves
+    complete: bool = True  # False: it was truncated, or its command ran out of time
+    failed: bool = False  # its command exited with another status than 0
+    wrote: bool = False  # its command wrote files: even a usually silent program may have printed why it failed
+    uncut: bool = False  # nobody can have truncated it: readcache ran the command
+    exact: bool = False  # it contains only lines of the file: readcache read them itself
 
 
 def map_output(
     claims: Sequence[Claim], lines: Sequence[str], view: View, facts: OutputFacts = OutputFacts()
 ) -> tuple[MappedSpan, ...]:
-    """The pieces of an output, in order."""
+    """Return the mapped spans of an output, in order."""
     known = [_with_separator(claim, lines, view) for claim in claims]
     if not lines or not any(isinstance(claim, FileLines) for claim in known):
         return ()
@@ -54,8 +55,11 @@ def map_output(
 
 
 def _with_separator(claim: Claim, lines: Sequence[str], view: View) -> Claim:
-    """The claim with the separator that the output shows. If the output shows no numbers, the claim is dropped. If the
-    separator is not known, claim the lines as they are, numbers included."""
+    """Return the claim with the separator that the output shows.
+
+    If the output shows no numbers, drop the claim. If the separator is not known, claim the lines as they are, numbers
+    included.
+    """
     if not isinstance(claim, FileLines) or claim.sep != ANY_SEPARATOR:
         return claim
     found = find_claimed_separator(claim, lines, view)
@@ -65,26 +69,26 @@ def _with_separator(claim: Claim, lines: Sequence[str], view: View) -> Claim:
 
 
 class _Block(NamedTuple):
-    """Output lines low to high - 1, laid out as a claim's."""
+    """Output lines low to high - 1, assigned to a claim."""
 
     claim: Claim
     low: int
     high: int
-    is_full: bool  # they are as many as the claim can print
-    is_seen: bool  # they were shown of it before, byte for byte
+    is_full: bool  # there are as many as the claim can print
+    is_seen: bool  # they were shown before for this claim, byte for byte
 
 
 class _Layout:
-    """Claims over the lines of one output. Ranges are of output lines, low to high - 1."""
+    """The claims laid over the lines of one output. Ranges are of output lines, low to high - 1."""
 
     def __init__(self, lines: Sequence[str], view: View, facts: OutputFacts) -> None:
         self.lines = lines
         self.view = view
         self.facts = facts
-        self.truncations: list[int] = []  # lines that say that something was left out
+        self.truncations: list[int] = []  # lines that report a truncation
 
     def source_map(self, claims: list[Claim]) -> list[MappedSpan]:
-        """Pieces of the whole output."""
+        """Return the mapped spans of the whole output."""
         count = len(self.lines)
         if not self.facts.complete:
             self.truncations = find_truncations(self.lines)
@@ -94,7 +98,7 @@ class _Layout:
             return self._single(only, count)
         self.truncations = self._find_truncations()
         marks = find_landmarks(claims, self.lines)
-        # A failed command that printed no landmark may never have run: `docker exec` says why not, and says it raw.
+        # A failed command that printed no landmark may never have run: `docker exec` prints a raw error text then.
         certain = not self.facts.failed or bool(marks)
         if self.truncations or (self.facts.failed and self.facts.wrote):
             return self._anywhere(claims, 0, count)
@@ -108,19 +112,19 @@ class _Layout:
         return out + self._section(claims[first:], low, count, certain)
 
     def _single(self, claim: FileLines, count: int) -> list[MappedSpan]:
-        """All of the output is one claim's, up to where it was cut."""
+        """Return the mapped spans of an output that belongs to one claim, up to the line at which it was truncated."""
         if claim.sep is not None:
             source_map = self._numbered(claim, 0, count, alone=True)
             if self.facts.failed and source_map:
-                # Without a newline behind it, words of what failed would be in it.
+                # If the last line had no newline, the failed command's error text is in it.
                 source_map = _without_last(source_map)
-            # If they are one, only its last line can say something else.
+            # If one span contains all lines, only its last line can be a notice.
             in_one_span = len(source_map) == 1 and source_map[0].count == count
             self.truncations = self._find_truncations(count - 1 if in_one_span else 0)
             return _complete_lines(source_map, self._beside_truncations())
         if self.facts.exact:
             return self._raw(claim, 0, count)
-        if _most_lines(claim) != count:  # else it is complete
+        if _most_lines(claim) != count:  # with exactly this many lines, it is complete
             self.truncations = self._find_truncations()
         failed = self.facts.failed and not self._is_known(claim)
         if failed or complains(self.lines[0]) or complains(self.lines[-1].strip()):
@@ -134,7 +138,7 @@ class _Layout:
         return [low + at for at in find_truncations(self.lines[low:] if low else self.lines)]
 
     def _beside_truncations(self) -> set[int]:
-        """The lines that say that something was left out, and those before and after them, which may be cut in two."""
+        """Return the lines that report a truncation, and the lines before and after them, which may be incomplete."""
         out: set[int] = set(self.truncations)
         for truncation in self.truncations:
             for step in (-1, 1):
@@ -149,17 +153,20 @@ class _Layout:
     def _section(
         self, claims: list[Claim], low: int, high: int, certain: bool, *, joined: bool = False
     ) -> list[MappedSpan]:
-        """Pieces of the lines between two landmarks. Not `certain`: raw lines get no numbers. `joined`: the last line
-        stands in the landmark's, and is missing here."""
+        """Return the mapped spans of the lines between two landmarks.
+
+        If not `certain`, raw lines get no numbers. `joined`: the last line is part of the landmark's first line, and is
+        missing here.
+        """
         if low >= high or not claims:
             return []
         last = claims[-1]
         if isinstance(last, FileLines) and last.sep is not None and claims[:-1] in ([], [Anything()]):
-            return self._numbered(last, low, high, alone=True)  # numbers tell their place wherever they stand
+            return self._numbered(last, low, high, alone=True)  # numbers identify lines at any position
         out: list[MappedSpan] = []
         if any(isinstance(claim, FileLines) and claim.sep is not None for claim in claims):
             out, claims = self._numbered_in_front(claims, low, high)
-            certain = False  # where a file had no newline at its end, the first line of the next stands behind its last
+            certain = False  # if a file has no newline at its end, its last line ends with the first line of the next
             low = out[-1].at + out[-1].count if out else low
         if not certain or find_complaints(self.lines[low:high]):
             return out + self._anywhere(claims, low, high)
@@ -172,9 +179,11 @@ class _Layout:
     # ------------------------------------------------------------ one claim
 
     def _numbered_in_front(self, claims: list[Claim], low: int, high: int) -> tuple[list[MappedSpan], list[Claim]]:
-        """The pieces of the numbered claims with which the section begins, and the claims that are left. None are sure
-        unless each numbered claim of the section has a run there, that begins with the number asked for: where a file
-        printed nothing, the numbers of the next would be taken for its."""
+        """Return the mapped spans of the numbered claims at the beginning of the section, and the remaining claims.
+
+        Return no spans unless each numbered claim of the section has a run there that begins with the requested number.
+        Without this rule, if a file printed nothing, it would get the lines of the next file.
+        """
         out: list[MappedSpan] = []
         at, rest = low, list(claims)
         while rest and isinstance(claim := rest[0], FileLines) and claim.sep is not None and not claim.gaps:
@@ -195,11 +204,14 @@ class _Layout:
         return map_numbered(some, self.lines, low, high, alone=alone)
 
     def _raw(self, claim: FileLines, low: int, high: int, *, ends: bool = True) -> list[MappedSpan]:
-        """Pieces of lines that the claim printed, all of them. Not `ends`: what it printed goes on behind them."""
+        """Return the mapped spans of lines that the claim printed, all of them.
+
+        If not `ends`, the claim printed more after them.
+        """
         if claim.lines is None or len(claim.keys) != 1:
             return self._anywhere([claim], low, high)
         count, most = high - low, _most_lines(claim)
-        if most is not None and most < count:  # more lines than the command can print: something else printed some
+        if most is not None and most < count:  # more lines than the command can print: another program printed some
             return self._anywhere([claim], low, high)
         is_end = ends and (most is None or count < most)
         return [MappedSpan(claim.keys, low, count, claim.lines[0], eof=is_end)] if count > 0 else []
@@ -207,8 +219,10 @@ class _Layout:
     # ------------------------------------------------------------ several raw claims
 
     def _between_borders(self, claims: list[Claim], low: int, high: int) -> list[MappedSpan]:
-        """Return the pieces of two or more claims without a landmark between them. If the lines of a claim are not
-        proven, they may be lines of any file beside them that is not proven either."""
+        """Return the mapped spans of two or more claims without a landmark between them.
+
+        If the lines of a claim are not proven, they may be lines of any file beside them that is not proven either.
+        """
         blocks = self._lay_out(claims, low, high)
         certain = _certain_borders(blocks)
         out: list[MappedSpan] = []
@@ -222,8 +236,11 @@ class _Layout:
         return out + self._anywhere(open_claims, low, high)
 
     def _lay_out(self, claims: list[Claim], low: int, high: int) -> list[_Block]:
-        """Give each claim the lines that it printed: as many as it can print if that adds up, otherwise as many as its
-        file was last seen to have. One claim of unknown length gets the rest. Return [] if no layout fits."""
+        """Give each claim the lines that it printed. Return [] if no layout fits.
+
+        They are as many lines as it can print if that adds up, otherwise as many as its file was last seen to have. One
+        claim of unknown length gets the rest.
+        """
         most = [_most_lines(claim) for claim in claims]
         adds_up = None not in most and sum(n or 0 for n in most) == high - low
         lengths = most if adds_up else [self._likely_lines(claim) for claim in claims]
@@ -239,7 +256,11 @@ class _Layout:
         return out
 
     def _likely_lines(self, claim: Claim) -> int | None:
-        """How many lines a claim printed if its file is as it was shown; None when that takes what was not shown."""
+        """Return the number of lines that a claim printed if its file is as it was last shown.
+
+        If the length of the file is not known, return the most lines that the claim can print. Return None if there is
+        no limit.
+        """
         if not isinstance(claim, FileLines) or claim.lines is None or len(claim.keys) != 1:
             return _most_lines(claim)
         total = self.view.key(claim.keys[0]).total
@@ -249,18 +270,24 @@ class _Layout:
         return max(0, min(end or total, total) - start + 1)
 
     def _is_borne_out(self, claim: Claim, low: int, high: int) -> bool:
-        """True if all lines equal, byte for byte, the lines shown for this claim before."""
+        """Return True if all lines equal, byte for byte, the lines of this claim that were shown before."""
         if isinstance(claim, Literal):
             return list(self.lines[low:high]) == split_lines(claim.text)
         same = self._shown_before(claim, low, high)
         return len(same) == high - low and not all(map(is_blank, same))
 
     def _is_known(self, claim: FileLines) -> bool:
-        """True if lines shown before stand where the claim says, at least one of them, and none differs."""
+        """Return True if the lines that were shown before match the claim.
+
+        At least `SAME_LINES` of them must be non-blank, and none may differ.
+        """
         return sum(not is_blank(line) for line in self._shown_before(claim, 0, len(self.lines))) >= SAME_LINES
 
     def _shown_before(self, claim: Claim, low: int, high: int) -> list[str]:
-        """Those of the lines that were shown before where the claim says that they stand; none if one differs."""
+        """Return the lines of this output that were shown before with the numbers that the claim gives them.
+
+        Return [] if one of them differs.
+        """
         if not isinstance(claim, FileLines) or claim.lines is None or len(claim.keys) != 1:
             return []
         start, out = claim.lines[0], list[str]()
@@ -273,7 +300,10 @@ class _Layout:
         return out
 
     def _anywhere(self, claims: Sequence[Claim], low: int, high: int) -> list[MappedSpan]:
-        """Borders unknown: pieces of all the files, numbers unknown, of all lines that may be content."""
+        """Return the mapped spans of all lines that may be content, for claims whose borders are unknown.
+
+        Each span names all the files of the claims, at most `MOST_KEYS`, and no line numbers.
+        """
         keys = tuple(dict.fromkeys(key for c in claims if isinstance(c, FileLines) for key in c.keys))
         if not keys or low >= high:
             return []
@@ -313,14 +343,14 @@ def _is_landmark(claim: Claim) -> bool:
 
 
 def _can_be_counted(claim: Claim) -> bool:
-    """Can it be told how many lines it may print?"""
+    """Return True if the claim is text, or a known range of raw lines of one file."""
     if isinstance(claim, FileLines):
         return claim.sep is None and claim.lines is not None and len(claim.keys) == 1
     return isinstance(claim, Literal)
 
 
 def _most_lines(claim: Claim) -> int | None:
-    """How many lines a claim prints at most; None: no limit is known."""
+    """Return the most lines that a claim can print, or None if no limit is known."""
     if isinstance(claim, Literal):
         return count_lines(claim.text)
     if not isinstance(claim, FileLines) or claim.lines is None:
@@ -330,7 +360,7 @@ def _most_lines(claim: Claim) -> int | None:
 
 
 def _complete_lines(source_map: Sequence[MappedSpan], truncations: Collection[int]) -> list[MappedSpan]:
-    """The pieces without the lines in `truncations`."""
+    """Return the mapped spans without the lines in `truncations`."""
     if not truncations:
         return list(source_map)
     stops = sorted(truncations)
@@ -345,7 +375,7 @@ def _complete_lines(source_map: Sequence[MappedSpan], truncations: Collection[in
 
 
 def _first_numbered(source_map: list[MappedSpan]) -> list[MappedSpan]:
-    """The first numbered pieces, which follow one another without a stranger between and with rising numbers."""
+    """Return the first numbered spans that are adjacent, with no other line between them, and whose numbers rise."""
     for n, (a, b) in enumerate(itertools.pairwise(source_map), 1):
         if a.at + a.count != b.at or b.first < a.first + a.count:
             return source_map[:n]
@@ -353,6 +383,6 @@ def _first_numbered(source_map: list[MappedSpan]) -> list[MappedSpan]:
 
 
 def _without_last(source_map: list[MappedSpan]) -> list[MappedSpan]:
-    """The pieces without their last line, behind which another's words may stand."""
+    """Return the mapped spans without their last line, which may end with other text."""
     *others, last = source_map
     return [*others, replace(last, count=last.count - 1)] if last.count > 1 else others

@@ -1,7 +1,7 @@
-"""Lines of an output that are not content: complaints of programs, and notices that something was cut.
+"""Lines of an output that are not content: complaints of programs, and notices of a truncation.
 
-Both are known by their shape alone. A file may hold such lines as well: then fewer of its lines get numbers, and none
-is left out that would not have been.
+Both are recognised by their form only. If a file contains such lines, fewer of its lines get numbers. No additional
+line is omitted because of them.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-# Characters. No tool says more than this in one line about what it cut or could not do.
+# Characters: no notice or complaint of a tool is a longer line.
 _LONGEST = 400
 
 # Error messages of the C library, of shells and of programs.
@@ -42,9 +42,9 @@ _SAID_FIRST = (
 )
 _NOTICE_IN_FRONT = re.compile(_SAID_FIRST, re.IGNORECASE)
 _NOTICE = re.compile(
-    # a line of its own between brackets or dots: "[... 12 lines omitted ...]", "... output truncated ..."
+    # a whole line between brackets or dots: "[... 12 lines omitted ...]", "... output truncated ..."
     rf"^\s*(?:[\[(<{{…]|\.\.\.|\*\*\*|---?).*\b{_TRUNCATED}\b(?!.*=[\"'{{]).*(?:[\])>}}….]|\*\*\*|--)\s*$"
-    # anywhere, as where characters were counted: "con…558 tokens truncated…git", "x... [120 characters truncated] ..."
+    # anywhere, if characters were counted: "con…558 tokens truncated…git", "x... [120 characters truncated] ..."
     rf"|(?:…|\.\.\.|[\[(<])\s*[\[(<]?\s*\+?\d[\d,._]*\s*(?:more )?{_UNIT}\s+(?:more |were |was )?{_GONE}"
     rf"|(?:…|\.\.\.) ?(?:\w+ ){{0,3}}{_TRUNCATED} ?(?:…|\.\.\.)"
     rf"|[\[(<](?:\w+ )?(?:skipped|hid|removed|dropped|cut) \d[\d,._]* {_UNIT}\b"
@@ -56,28 +56,27 @@ _NOTICE = re.compile(
     rf"|^\s*\d[\d,._]*\s+{_UNIT}\s+(?:were |was )?(?:truncated|omitted|clipped|elided|snipped)\s*\.?\s*$",
     re.IGNORECASE,
 )
-# One of these stands in a notice, unless it is the first thing said: to look for them is ten times as fast as any
-# pattern.
+# A notice contains one of these, except in the first lines. Looking for them is ten times as fast as any pattern.
 _NOTICE_WORDS = ("runcated", "mitted", "lipped", "lided", " lines")
-_FIRST = 3  # lines at the beginning that are looked at without one
-# A number is looked at from its first digit on alone: a line may be one number of a million digits.
+_FIRST = 3  # lines at the beginning that are checked even without one
+# A match begins only at the first digit of a number, because a line may be one number of a million digits.
 _COUNTED = re.compile(
     rf"(?<![\d,._])[,._]*\d[\d,._]*\s*{_UNIT}\s+{_TRUNCATED}|<response clipped>|\[\.\.\.", re.IGNORECASE
 )
 
 
 def find_complaints(lines: Sequence[str]) -> list[int]:
-    """The indexes of lines in which a program says that it could not do something: `cat: f: Permission denied`."""
+    """Return the indexes of the lines in which a program reports a failure: `cat: f: Permission denied`."""
     return [at for at, line in enumerate(lines) if complains(line)]
 
 
 def complains(line: str) -> bool:
-    """True if a program says in this line that it could not do something."""
+    """Return True if a program reports in this line that it could not do something."""
     return line[:1] not in ("", " ", "\t") and len(line) <= _LONGEST and _COMPLAINT.match(line) is not None
 
 
 def find_truncations(lines: Sequence[str]) -> list[int]:
-    """The indexes of the lines that say that a tool or a host cut something."""
+    """Return the indexes of the lines that say that a tool or a host truncated something, ascending."""
     text = "\n".join(lines)
     words = [word for word in _NOTICE_WORDS if word in text]
     found = [at for at, line in enumerate(lines[:_FIRST]) if _NOTICE_IN_FRONT.match(line)]
@@ -89,6 +88,6 @@ def find_truncations(lines: Sequence[str]) -> list[int]:
 def _is_notice(line: str) -> bool:
     if len(line) <= _LONGEST:
         return _NOTICE.search(line) is not None
-    # a line that was cut in its middle may be long on either side of the notice
+    # a line that was truncated in its middle may be long on either side of the notice
     around = (line[max(0, found.start() - 100) : found.end() + 100] for found in _COUNTED.finditer(line))
     return any(_NOTICE.search(part) for part in around)

@@ -1,9 +1,9 @@
-"""Numbers before lines: which separator stands after them, and which lines of the file they are.
+"""Numbers before lines: the separator that follows them, and the lines of the file that they name.
 
-A tool may write `12: x` for the line "x" or for the line " x". The bytes decide: a separator is known if under it two
-lines that say something are the lines with these numbers that the reader sees without doubt. What the host's adapter
-says comes next, then what known tools write. A wrong separator never makes an omission, because `Proof` asks for the
-same two lines before numbered lines and others stand for one another.
+A tool may write `12: x` for the line "x" or for the line " x". The bytes decide. A separator is known if two non-blank
+lines, read with it, equal visible lines with the same numbers whose own separator is not in doubt. Otherwise, the
+separator that the host's adapter names counts, and then the formats of known tools. A wrong separator never causes an
+omission: `Proof` requires the same two lines before lines with one separator can replace lines with another.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from readcache.core.model.text import (
 )
 from readcache.core.model.view import View
 
-# So many lines that say something must be the same to tell that a tool numbers its lines as it did before.
+# If this many non-blank lines are the same, it is clear that a tool numbers its lines as it did before.
 SAME_LINES = 2
-_NEWEST = 8  # showings of a file in which a separator is looked for, or whose own is not known
+_NEWEST = 8  # newest spans of a file that are searched for a separator, or whose own is not known
 
 
 def find_claimed_separator(claim: FileLines, lines: Sequence[str], view: View) -> tuple[str, ...]:
-    """Return the separator of the lines: () if they have no numbers, ("",) if it is not known."""
+    """Return the separator of the lines as a tuple: () if they have no numbers, ("",) if it is not known."""
     numbering = find_numbering(lines)
     if numbering is None:
         return ()
@@ -50,7 +50,7 @@ def find_claimed_separator(claim: FileLines, lines: Sequence[str], view: View) -
 
 
 def _lines_known(view: View, keys: Sequence[str], low: int, high: int) -> dict[int, str]:
-    """Lines low to high of the file, where they are visible and their separator is beyond doubt."""
+    """Return lines low to high of the file, by their numbers, if they are visible and their separator is certain."""
     out: dict[int, str] = {}
     if len(keys) != 1:
         return out
@@ -62,7 +62,10 @@ def _lines_known(view: View, keys: Sequence[str], low: int, high: int) -> dict[i
 
 
 def _borne_out(seps: Sequence[str], lines: Sequence[str], known: Mapping[int, str]) -> str | None:
-    """The only separator under which known lines are the same: `SAME_LINES` at least, and more than differ."""
+    """Return the only separator with which known lines are the same. Return None if there is none, or more than one.
+
+    At least `SAME_LINES` lines must be the same, and more than half.
+    """
     found = []
     for sep in seps:
         pairs = (pair for line in lines if (pair := split_number(line, sep)) is not None)
@@ -72,7 +75,7 @@ def _borne_out(seps: Sequence[str], lines: Sequence[str], known: Mapping[int, st
 
 
 def _compare(pairs: Iterable[tuple[str, str]]) -> list[bool]:
-    """For each line that says something: is it the same?"""
+    """Return for each non-blank line if it is the same in both."""
     return [ours == theirs for ours, theirs in pairs if not is_blank(ours)]
 
 
@@ -83,7 +86,10 @@ def _is_proof(said: Sequence[bool]) -> bool:
 def _earlier_separator(
     candidates: Sequence[str], keys: tuple[str, ...], lines: Sequence[str], view: View
 ) -> str | None:
-    """The separator of an earlier showing of the file that has some of these very lines, numbers included."""
+    """Return the separator of an earlier span of the file that contains some of exactly these lines, numbers included.
+
+    At least `SAME_LINES` lines must be the same. Return None if there is no such span.
+    """
     ours = {line for line in lines if not is_blank(line)}
     for key in keys:
         numbered = (r for r in view.key(key).visible_spans() if r.mapped.sep in candidates)
@@ -95,20 +101,25 @@ def _earlier_separator(
     return None
 
 
-# ---------------------------------------------------------------- lines of one form for lines of another
+# ---------------------------------------------------------------- lines with one separator that replace others
 
 
 class Proof:
-    """Whether lines of an output may stand for lines with another separator: True if no blank at their beginning is in
-    doubt. `lines`: of the output."""
+    """A check whether lines of an output may replace lines with another separator.
+
+    They may if no blank at the beginning of either is in doubt. `lines`: the lines of the output.
+    """
 
     def __init__(self, view: View, lines: Sequence[str]) -> None:
         self._view, self._lines = view, lines
         self._certain: dict[VisibleSpan, bool] = {}
 
     def allows(self, visible: VisibleSpan, mapped: MappedSpan) -> bool:
-        """True if both have the same separator, or separators that are right whatever the tools are, or if the file has
-        the same lines at the same numbers under both."""
+        """Return True if lines of `visible` may replace lines of `mapped`.
+
+        Both have the same separator, or separators that are right for any tool, or the file has the same lines at the
+        same numbers with both.
+        """
         ours, theirs = mapped, visible.mapped
         if ours.sep == theirs.sep or not (is_doubtful(ours.sep) or is_doubtful(theirs.sep)):
             return True
@@ -122,19 +133,25 @@ class Proof:
         return _is_proof(_compare(zip(here[low - ours.first : high - ours.first], there, strict=True)))
 
     def _is_certain_there(self, visible: VisibleSpan) -> bool:
-        if visible not in self._certain:  # looked up once, however many pieces the output has
+        if visible not in self._certain:  # looked up once for all spans of the output
             self._certain[visible] = _is_certain_there(visible, self._view.bodies(visible))
         return self._certain[visible]
 
 
 def _is_certain(sep: str | None, texts: Sequence[str]) -> bool:
-    """True if the separator is right whatever the tool is: it has no blank at its end, and a line does not begin with
-    one."""
+    """Return True if the separator is right for any tool.
+
+    It is right if its form is not doubtful. Otherwise it must not end with a blank, and at least one line must not
+    begin with a blank.
+    """
     return not is_doubtful(sep) or (not str(sep).endswith(" ") and any(text[:1] not in ("", " ") for text in texts))
 
 
 def _is_certain_there(visible: VisibleSpan, texts: Sequence[str]) -> bool:
-    """The same of what was shown. The words of a command say what it writes."""
+    """Return True if the separator of visible lines is right.
+
+    For a bash command it is, because its arguments determine it.
+    """
     return _is_certain(visible.mapped.sep, texts) or _tool(visible) == BASH
 
 
@@ -143,8 +160,10 @@ def _tool(visible: VisibleSpan) -> str:
 
 
 def find_late(view: View, source_map: Sequence[MappedSpan], lines: Sequence[str]) -> Iterator[VisibleSpan]:
-    """Yield what a read tool showed with numbers of a form that is known only now: the lines of this output tell it.
-    The file must not differ from this output where both show it."""
+    """Yield spans that a read tool showed with numbers in a form that only this output makes known.
+
+    The span and this output must agree about every line of the file that both show.
+    """
     known: dict[str, dict[int, str]] = {}
     for mapped in source_map:
         if len(mapped.keys) == 1 and mapped.first and view.key(mapped.keys[0]).loose:
@@ -167,8 +186,11 @@ def find_late(view: View, source_map: Sequence[MappedSpan], lines: Sequence[str]
 
 
 def map_numbered(claim: FileLines, lines: Sequence[str], low: int, high: int, *, alone: bool) -> list[MappedSpan]:
-    """Pieces of the lines whose numbers rise one by one and are claimed. A claim that stands `alone` may begin with
-    what was claimed and go on beyond: tools count a limit in different ways."""
+    """Return the mapped spans of lines whose numbers rise one by one and are claimed.
+
+    If the claim is `alone`, a span may begin with claimed lines and continue after them: tools count a limit in
+    different ways.
+    """
     sep = GREP if claim.gaps and claim.sep == ":" else claim.sep
     assert sep is not None
     out: list[MappedSpan] = []
@@ -184,11 +206,11 @@ def map_numbered(claim: FileLines, lines: Sequence[str], low: int, high: int, *,
         if pair is not None and is_claimed(pair[0], claim):
             start, first, number = at, pair[0], pair[0]
     if claim.gaps:
-        out = [mapped for mapped in out if mapped.count > 1]  # lone hits can never make up for a marker
+        out = [mapped for mapped in out if mapped.count > 1]  # a single hit never saves as much as its marker costs
     return out
 
 
 def is_claimed(shown: int, claim: FileLines) -> bool:
-    """True if the claim says that the line with this number in the output was printed."""
+    """Return True if the claim includes the line with the number `shown` in the output."""
     start, end = claim.lines or (1, None)
     return start <= shown - claim.shift and (end is None or shown - claim.shift <= end)

@@ -1,4 +1,4 @@
-"""Runs of visible lines put together to what one marker can stand for."""
+"""Join matches into omissions. One marker can describe each omission."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from readcache.core.model.key_view import Delivery
 from readcache.core.model.spans import Span, Spans, merge_spans
 from readcache.core.model.text import DIFF, ELISION, shows_numbers
 
-# Files, and stretches of their lines, that a marker names; more are hard to read, and cost what they save.
+# Files, and spans of their lines, that a marker names. More are hard to read and cost as much as they save.
 MOST_FILES = 2
 MOST_SPANS = 4
-# Stretches at its sources that a marker names for lines that do not stand in one piece there: of 4, max saves a tenth
-# of a point less, of any number 0.03 points more, in markers of hundreds of characters.
+# Spans at its sources that a marker names for lines that are not consecutive there. With 4, `max` saves a tenth of a
+# point less. With any number, it saves 0.03 points more, in markers of hundreds of characters.
 MOST_THERE = 8
-# Runs of one marker: all are described again with each that is added. The recordings have 18.
+# Matches of one marker: all are described again with each one that is added. The recordings have at most 18.
 MOST_MATCHES = 100
 
 
 @dataclass(frozen=True, slots=True)
 class LinesThere:
-    """Omitted lines at one source: their runs, as the source shows them in one form."""
+    """Omitted lines at one source: their matches, in one form of the source."""
 
     matches: Sequence[Match]
     form: str  # how the source shows them, if not as this output does
-    spans: Sequence[Span]  # what a marker names: lines of the file if all have numbers there, or of the source's text
+    spans: Sequence[Span]  # a marker names these: lines of the file if all have numbers there, or of the source's text
 
 
 @dataclass(frozen=True, slots=True)
 class Omission:
-    """Output lines low to high - 1 that may be omitted, and the runs that say where they are."""
+    """Output lines low to high - 1 that may be omitted, and the matches that locate their sources."""
 
     low: int
     high: int
@@ -43,7 +43,7 @@ class Omission:
 
 
 def make_omissions(matches: Sequence[Match]) -> tuple[Omission, ...]:
-    """Join adjacent runs to one omission, as long as one marker can describe them."""
+    """Join adjacent matches into one omission, as long as one marker can describe them."""
     groups: list[list[Match]] = []
     for match in sorted(matches, key=lambda r: r.low):
         if groups and groups[-1][-1].high == match.low and describe([*groups[-1], match]):
@@ -54,8 +54,10 @@ def make_omissions(matches: Sequence[Match]) -> tuple[Omission, ...]:
 
 
 def describe(matches: Sequence[Match]) -> list[LinesThere] | None:
-    """Return what one marker says of where these runs are, a source each. Return None if no marker can say of them all
-    that it has to, or if it would be too long."""
+    """Return the lines that one marker names for these matches, with one entry for each source and form.
+
+    Return None if no marker can describe all of them, or if it would be too long.
+    """
     if len(matches) > MOST_MATCHES or (any(map(is_bare, matches)) and named_lines(matches) is None):
         return None
     groups: dict[tuple[str, Origin, str], list[Match]] = {}
@@ -74,7 +76,7 @@ def describe(matches: Sequence[Match]) -> list[LinesThere] | None:
 
 
 def _form(match: Match) -> str:
-    """Return how the source shows the lines, if their prefix there differs from the one here."""
+    """Return how the source shows the lines, if their prefix there differs from the one here. Otherwise return ""."""
     there = match.visible.mapped.sep
     if there is not None and there.startswith(DIFF):
         return "within a diff"
@@ -82,9 +84,12 @@ def _form(match: Match) -> str:
 
 
 def _spans_there(matches: Sequence[Match], of: Sequence[Match]) -> list[Span] | None:
-    """Return the lines that the marker of all the runs `of` has to name at one source. They are numbers in the file if
-    these differ from the numbers here, and places in the source's text if the lines are not in one piece there. Return
-    None if it cannot name them."""
+    """Return the lines that the marker of all the matches `of` has to name at one source.
+
+    They are numbers in the file if these differ from the numbers here. They are line numbers of the source's text if
+    the lines are not consecutive there. Return [] if no numbers are necessary, and None if the marker cannot name the
+    lines.
+    """
     is_consecutive = len(spans_of((source_line(match), match) for match in matches)) == 1
     moved = [match for match in matches if number_there(match) not in (0, number_here(match))]
     if all(map(number_there, matches)):
@@ -94,12 +99,15 @@ def _spans_there(matches: Sequence[Match], of: Sequence[Match]) -> list[Span] | 
     if is_consecutive:
         return []
     if any(match.mapped.sep is not None for match in moved) or not all(map(shown_line, matches)):
-        return None  # the numbers differ, and the marker could name only the places; or their places are not known
+        return None  # the numbers differ, but the marker could only name lines of the text; or even these are not known
     return spans_of((shown_line(match), match) for match in matches)
 
 
 def named_lines(matches: Sequence[Match]) -> dict[str, Spans] | None:
-    """The lines of each file that the runs cover, if all are known, none occurs twice, and few enough to name."""
+    """Return the lines of each file that the matches cover.
+
+    Return None if some are not known, if one occurs twice, or if there are too many to name.
+    """
     spans: dict[str, list[Span]] = {}
     for match in matches:
         if len(match.mapped.keys) != 1 or not match.mapped.first:
@@ -112,53 +120,60 @@ def named_lines(matches: Sequence[Match]) -> dict[str, Spans] | None:
 
 
 def count_chars(lines: Sequence[str], low: int, high: int) -> int:
-    """The characters of lines low to high - 1, with their newlines."""
+    """Return the number of characters of lines low to high - 1, including their newlines."""
     return sum(map(len, lines[low:high])) + high - low
 
 
 def file_span(match: Match) -> Span:
-    """Return the numbers of the run's lines in the file."""
+    """Return the numbers of the match's lines in the file."""
     start = match.mapped.first + match.low - match.mapped.at
     return start, start + match.high - match.low - 1
 
 
 def is_bare(match: Match) -> bool:
-    """True if the lines have numbers in front that are not to be seen at the source, so that the marker names them."""
+    """Return True if the lines have numbers here but not at the source, so that the marker has to name the numbers."""
     return match.mapped.sep is not None and not shows_numbers(match.visible.mapped.sep)
 
 
 def number_here(match: Match) -> int:
-    """The number of the run's first line in this output; 0 if unknown."""
+    """Return the number of the match's first line as this output shows it, or 0 if it is not known."""
     mapped = match.mapped
     return mapped.first and mapped.first + mapped.shift + match.low - mapped.at
 
 
 def number_there(match: Match) -> int:
-    """The same as the source has it."""
+    """Return the number of the match's first line as the source shows it, or 0 if it is not known."""
     mapped = match.visible.mapped
     return mapped.first and mapped.first + mapped.shift + match.at
 
 
 def source_line(match: Match) -> int:
-    """The number of the run's first line in the source's text."""
+    """Return the line number (1-based) of the match's first line in the source's text."""
     return match.visible.mapped.at + match.at + 1
 
 
 def shown_line(match: Match) -> int:
-    """The same with what the host puts before that text; 0 if unknown, behind words of the host's own."""
+    """Return the line number of the match's first line in the source's text as the host shows it.
+
+    Lines that the host puts before that text count. Return 0 if the number is not known, because the line comes after
+    the host's own notice about truncated lines.
+    """
     event, line = match.visible.event, source_line(match)
     return 0 if 0 <= _elided_at(match.visible.delivery) < line else line + event.head.count("\n")
 
 
-@lru_cache(maxsize=4)  # it keeps their texts
+@lru_cache(maxsize=4)  # small, because the cache keeps their texts
 def _elided_at(delivery: Delivery) -> int:
-    """The index of the line that stands for what the host cut; -1 if there is none."""
+    """Return the index of the line that replaces lines that the host truncated, or -1 if there is none."""
     before, found, _ = delivery.event.text.partition(f"\n{ELISION}\n")
     return before.count("\n") + 1 if found else -1
 
 
 def spans_of(matches: Iterable[tuple[int, Match]]) -> list[Span]:
-    """Runs, from the line of that number on, as spans in their own order: one after the other where they go on."""
+    """Return the lines of matches as spans, in the given order. Each match comes with the number of its first line.
+
+    Consecutive spans are joined.
+    """
     out: list[Span] = []
     for start, match in matches:
         end = start + match.high - match.low - 1

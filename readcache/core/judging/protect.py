@@ -1,4 +1,4 @@
-"""Protected files (`Policy.protected`) and secrets: shown whole each time, and never kept in the log.
+"""Protected files (`Policy.protected`) and secrets: shown in full each time, and never kept in the log.
 
 `Policy(protected=())` protects nothing.
 """
@@ -15,8 +15,8 @@ from readcache.core.model.paths import literals_of, matches_any, may_name, words
 from readcache.core.model.policy import Policy
 from readcache.core.model.secrets import contains_secret, secrets_given, without_given
 
-HIDDEN = "(a command that names a protected file or a secret)"  # it may hold what is written there
-# Commands that read files whose names they do not tell: `cat $(ls -A)`, `find . | xargs cat`, `grep -rh KEY .`.
+HIDDEN = "(a command that names a protected file or a secret)"  # the command may contain the text of the protected file
+# Commands that read files without naming them: `cat $(ls -A)`, `find . | xargs cat`, `grep -rh KEY .`.
 _UNNAMED = re.compile(
     r"\$\(|`|\bxargs\b|\bwhile\b.{0,80}\bread\b|\s-exec|\b(?:grep|rg)\b[^|;]{0,80}\s(?:-\w{0,9}[hI]\w{0,9}\b|--no-filename)"
 )
@@ -24,7 +24,7 @@ _ASSIGNED = re.compile(  # as in a file `.env`
     r"^(?:\d{1,9}[:-])?(?:export )?[A-Z0-9_]{0,60}?(?:KEY|TOKEN|SECRET|PASSW|CREDENTIAL)[A-Z0-9_]{0,60}=\S{6}",
     re.MULTILINE,
 )
-# How tools name the file of the lines that they print.
+# The forms in which tools name the file of the lines that they print.
 _NAMES = re.compile(
     r"==> (.+) <==$"  # head and tail
     r"|(?:---|\+\+\+|diff --git) (?:[a-z]/)?(\S+)"
@@ -35,7 +35,7 @@ _NAMES = re.compile(
     r"|(\S+)\n(?=\d+[:-])",  # rg: above numbered lines
     re.MULTILINE | re.IGNORECASE,
 )
-LOOKED_AT = 500  # characters of a line's beginning in which a name is looked for
+LOOKED_AT = 500  # characters at the beginning of a line that are searched for a name
 
 
 def concerns_protected(call: Call, policy: Policy) -> bool:
@@ -49,11 +49,14 @@ def concerns_protected(call: Call, policy: Policy) -> bool:
 
 
 def shows_secrets(call: Call, policy: Policy) -> bool:
-    """Return True if the output names a protected file above its lines, or contains a secret. A secret has a known
-    form, or the command was given it, or it looks like one after a command that names no files."""
+    """Return True if the output names a protected file above its lines, or contains a secret.
+
+    A text is a secret if it has a known form or if the command was given it. After a command that does not name the
+    files that it reads, it is enough that the text looks like a secret.
+    """
     if not policy.protected:
         return False
-    # Lines of a file that we read ourselves have no headings of others, and may be 100,000.
+    # Lines of a file that readcache read itself have no headings of other files, and there may be 100,000.
     if not call.exact and shows_lines_of(policy.protected, call.output):
         return True
     if any(map(contains_secret, (call.output, call.head, call.tail))):
@@ -64,13 +67,15 @@ def shows_secrets(call: Call, policy: Policy) -> bool:
 
 
 def shows_lines_of(globs: tuple[str, ...], output: str) -> bool:
-    """Return True if the output names a file of these globs above or before its lines, as searches and diffs do. Each
-    pattern looks at a line one time, and only at its beginning."""
+    """Return True if the output names a file of these globs above or before its lines, as searches and diffs do.
+
+    Each pattern looks at a line one time, and only at its beginning.
+    """
     return any(_heads_lines_of(globs, line) for part in literals_of(globs) for line in _lines_with(part, output))
 
 
 def _lines_with(part: re.Pattern[str], output: str) -> Iterator[tuple[str, int]]:
-    """Give the output, and where a line of it begins in which the pattern is found."""
+    """Yield the output and the start of a line, for each line in which the pattern is found."""
     at = 0
     while (found := part.search(output, at)) is not None:
         yield output, output.rfind("\n", at, found.start()) + 1 or at
@@ -84,23 +89,28 @@ def _heads_lines_of(globs: tuple[str, ...], line: tuple[str, int]) -> bool:
 
 
 def possible_files(call: Call) -> Iterable[str]:
-    """Return names of files that the call may have read or written, and every other word of the command. A command
-    that we do not understand (`awk … key.pem`) may have read any file that it names."""
+    """Return names of files that the call may have read or written, and every other word of the command.
+
+    A command that readcache does not understand (`awk … key.pem`) may have read any file that it names.
+    """
     return chain(words_of(call.label), call.reading.keys, (write.key for write in call.reading.writes))
 
 
 def leads_to_protected(call: Call, policy: Policy) -> bool:
-    """Return True if one of the names is a link to a protected file."""
+    """Return True if one of the names in the call is a link to a protected file."""
     return any(matches_any(path, policy.protected) for path in call.leads_to)
 
 
 def kept_label(call: Call, policy: Policy) -> str:
-    """Return what the log keeps of the call's command: all but secrets."""
+    """Return the call's command as the log keeps it: without secrets.
+
+    Return `HIDDEN` if the call concerns a protected file.
+    """
     if concerns_protected(call, policy):
         return HIDDEN
     return without_given(call.label) if policy.protected else call.label
 
 
 def may_keep(text: str, command: str, policy: Policy) -> bool:
-    """Return True if the log may keep a text that the agent wrote: no secret is in it."""
+    """Return True if the log may keep a text that the agent wrote, because it contains no secret."""
     return not (policy.protected and (contains_secret(text) or any(given in text for given in secrets_given(command))))

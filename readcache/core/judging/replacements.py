@@ -1,6 +1,6 @@
-"""The words of a marker: which lines were omitted and where they stand, and nothing that is not known.
+"""The words of a marker: the omitted lines and their source, and no fact that is not known.
 
-Of lines 5 to 30 of a file, shown by one `cat` and not known to have changed since:
+For lines 5 to 30 of a file, which one `cat` showed and which are not known to have changed since:
 
     [UNCHANGED 7f3a.12: app.py lines 5-30, above in "cat src/app.py"; repeat to see]
 """
@@ -37,7 +37,7 @@ from readcache.core.model.text import GREP, count_lines, digest, digest_lines, p
 from readcache.core.model.view import View
 
 _CHANGED = ", changed since"
-_MAYBE_CHANGED = ", maybe changed since"  # the agent wrote it, or may have: what came of it is not known
+_MAYBE_CHANGED = ", maybe changed since"  # the agent wrote the file, or may have: the effect is not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,10 @@ class Replacement:
 
 
 def make_replacements(view: View, call: Call, judgement: Judgement, tag: str, most: int) -> Iterator[Replacement]:
-    """A cut for each of the `most` longest omissions that a marker can describe, the longest first. `tag`: the
-    session's."""
+    """Yield a replacement for each of the `most` longest omissions that a marker can describe, the longest first.
+
+    `tag`: the session's tag.
+    """
     name = f"{tag}.{judgement.number}"
     if judgement.identical is not None:
         yield _identical(view, call, judgement, judgement.identical, name)
@@ -68,15 +70,18 @@ def make_replacements(view: View, call: Call, judgement: Judgement, tag: str, mo
 
 
 def end_of(call: Call) -> str:
-    """The end of a marker: how to get the bytes. Repeating a command that may do more than read does it twice.
-    That a command failed is news, whatever of its output was seen."""
+    """Return the end of a marker, which says how to get the bytes.
+
+    A command that may do more than read would do it twice if it were repeated. Its marker says that it ran, and its
+    exit status. A marker always reports that a command failed, even if all its output was seen before.
+    """
     if call.reading.only_reads:
         return f"exit {call.exit_code}; {marker.ASK_AGAIN}" if call.exit_code else marker.ASK_AGAIN
     return "it ran" if call.exit_code is None else f"it ran, exit {call.exit_code}"
 
 
 def _source(view: View, delivery: Delivery) -> marker.Source:
-    """Return a visible text as a marker names it."""
+    """Return a visible text in the form in which a marker names it."""
     event = delivery.event
     is_earlier = event.origin is not Origin.RESTORED and view.calls.newest_of(event.label) > delivery.call
     path = marker.split_tool(event.label)[1]
@@ -98,7 +103,7 @@ def _identical(view: View, call: Call, judgement: Judgement, identical: Delivery
 
 
 def _replacement(view: View, call: Call, judgement: Judgement, omission: Omission, name: str) -> Replacement | None:
-    """Return None if no marker can describe the lines."""
+    """Return the replacement for an omission. Return None if no marker can describe the lines."""
     matches = omission.matches
     described = describe(matches)
     selected = _selected(view, matches, judgement.lines)
@@ -139,7 +144,7 @@ def _word(call: Call, judgement: Judgement, omission: Omission, note: str) -> st
 
 
 def _is_at_same_lines(match: Match) -> bool:
-    """True if the lines stand at the source as lines of the same file, with the same numbers."""
+    """Return True if the lines are lines of the same file at the source, with the same numbers."""
     ours, theirs = match.mapped, match.visible.mapped
     if len(ours.keys) != 1 or ours.keys != theirs.keys or not ours.first or not theirs.first or is_blob(ours.keys[0]):
         return False
@@ -148,7 +153,7 @@ def _is_at_same_lines(match: Match) -> bool:
 
 
 def _has_same_bytes(call: Call, matches: Sequence[Match]) -> bool:
-    """True if the source has the same text before the lines and after the last one."""
+    """Return True if the source has the same text before each line and after the last one."""
     text, last = matches[-1].visible.event.text, matches[-1].visible.mapped
     ends_in_newline = text.endswith("\n") or last.at + last.count <= text.count("\n")
     same_end = ends_in_newline == call.output.endswith("\n")
@@ -166,7 +171,7 @@ def _note(view: View, judgement: Judgement, matches: Sequence[Match]) -> str:
 
 
 def name_files(view: View, paths: Sequence[str]) -> dict[str, str]:
-    """Name each path so that it differs from every other file in view."""
+    """Return a name for each path that differs from the name of every other file in view."""
     return marker.names_of(paths, (key for path in paths for key in view.namesakes(path)))
 
 
@@ -180,8 +185,10 @@ def _what(files: dict[str, Spans] | None, omission: Omission, names: dict[str, s
 
 
 def _selected(view: View, matches: Sequence[Match], lines: Sequence[str]) -> str | None:
-    """In words: which lines `grep -n` selected, and did not print for context, where the source does not show it by the
-    same mark behind the number. None: too many to say."""
+    """Return in words which lines `grep -n` selected, as opposed to context lines.
+
+    Return "" if the source shows the same with the mark after each number. Return None if there are too many to name.
+    """
     searched = [match for match in matches if match.mapped.sep == GREP and not _is_same_search(view, match, lines)]
     if not searched:
         return ""
@@ -202,7 +209,7 @@ def _is_same_search(view: View, match: Match, lines: Sequence[str]) -> bool:
 
 
 def _is_hit(line: str) -> bool:
-    """True for a line of `grep -n` that the pattern selected: `12:x`, not `12-x`."""
+    """Return True for a line of `grep -n` that the pattern selected: `12:x`, not `12-x`."""
     return line.lstrip("0123456789").startswith(":")
 
 
@@ -220,8 +227,10 @@ def _sources(
 
 
 def _there(there: LinesThere, names: dict[str, str]) -> str:
-    """Return in words which lines they are at the source, in the order of this output. Return "" if that is plain:
-    lines of the same file, with the same numbers, in one piece."""
+    """Return in words which lines they are at the source, in the order of this output.
+
+    Return "" if no words are necessary: the lines are consecutive lines of the same file, with the same numbers.
+    """
     named_file = marker.split_tool(there.matches[0].visible.event.label)[1]
     by_file: dict[str, list[Match]] = {}
     for match in there.matches:
@@ -238,21 +247,26 @@ def _numbers_there(file: str, matches: Sequence[Match]) -> str:
 
 
 def _file_there(match: Match, names: dict[str, str], named_file: str) -> str:
-    """The source's file, unless the marker has named it already, or names it as the file `named_file` of a tool."""
+    """Return the source's file.
+
+    Return "" if the marker has named it already, or names it as the file `named_file` of a tool.
+    """
     other = next((names[key] for key in _other_files(match) if match.mapped.keys and key != named_file), "")
     return other or marker.name_path(_path_there(match))
 
 
 def _other_files(match: Match) -> list[str]:
-    """Files at the source that the marker still has to name: it has not named them, or only among several. The heading
-    of a restored section names no file."""
+    """Return the files at the source that the marker still has to name.
+
+    It has not named them yet, or only among several. The heading of a restored section names no file.
+    """
     ours, theirs = match.mapped.keys, match.visible.mapped.keys
     is_restored = match.visible.event.origin is Origin.RESTORED
     return [key for key in theirs if key not in ours or (is_restored and len(ours) > 1)]
 
 
 def _path_there(match: Match) -> str:
-    """The path that the source shows with the lines, if it differs from the file that the marker names."""
+    """Return the path that the source shows with the lines, or "" if it is the file that the marker names."""
     path = path_in(match.visible.mapped.sep).removeprefix("./")
     is_same = all(f"/{key}".endswith(f"/{path.lstrip('/')}") for key in match.mapped.keys)
     return "" if is_same else path
@@ -262,8 +276,11 @@ def _path_there(match: Match) -> str:
 
 
 def _source_spans(view: View, matches: Sequence[Match], left_out: Sequence[str]) -> tuple[tuple[SourceSpan, ...], str]:
-    """Return the source spans of an omission: they identify its lines in a truncated text. Also return the lines
-    themselves if the sources show them with other numbers, or with numbers that this output does not have."""
+    """Return the source spans of an omission. They identify its lines in a truncated text.
+
+    Also return the lines themselves if the sources show them with other numbers, or with numbers that this output does
+    not have. Otherwise return "" for them.
+    """
     there = [_lines_there(view, match) for match in matches]
     source_spans = tuple(_source_span(match, lines) for match, lines in zip(matches, there, strict=True))
     is_same = (there[0] if len(there) == 1 else list(chain.from_iterable(there))) == left_out
@@ -271,7 +288,7 @@ def _source_spans(view: View, matches: Sequence[Match], left_out: Sequence[str])
 
 
 def _lines_there(view: View, match: Match) -> Sequence[str]:
-    """Return the lines of a run as its source shows them, numbers included."""
+    """Return the lines of a match as its source shows them, numbers included."""
     mapped = MappedSpan((), match.visible.mapped.at + match.at, match.high - match.low)
     return view.bodies(VisibleSpan(match.visible.delivery, mapped))
 

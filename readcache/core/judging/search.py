@@ -1,6 +1,6 @@
-"""Visible lines, found by their text: any line of an output that the reader can see anywhere.
+"""Find visible lines by their text: any line of an output that the reader can see anywhere.
 
-`find_visible` compares the text of whole lines. The file and line numbers only decide whether the policy allows the
+`find_visible` compares the text of whole lines. The file and line numbers only decide if the policy allows the
 omission, and how a marker names the lines.
 """
 
@@ -24,10 +24,10 @@ from readcache.core.model.policy import Policy
 from readcache.core.model.text import bodies, is_blank
 from readcache.core.model.view import View
 
-# A line that stands in more places than this, in the output or in the source, is not a landmark ("return None"). With
-# 500 lines, eight times each, beside 300,000 of the same ones, every pair of places took 11 s.
+# A line at more positions than this, in the output or in the source, is not a landmark ("return None"). Trying every
+# pair of positions took 11 s for 500 lines, eight times each, against 300,000 of the same lines.
 MOST_POSITIONS = 8
-# Runs taken from one source. An output that is a source's lines in another order has thousands, none worth a marker.
+# Matches with one source. An output with a source's lines in another order has thousands, none worth a marker.
 MOST_MATCHES = 2_000
 
 May = Callable[[VisibleSpan, MappedSpan], bool]
@@ -42,10 +42,10 @@ def find_visible(
     sources: Sources,
     policy: Policy,
 ) -> list[Match]:
-    """Disjoint runs over the lines of an output.
+    """Return matches for the lines of an output. They do not overlap.
 
-    Without `policy.delta`, what is a file's has none when the file was written since, or disagrees with its visible
-    lines; without `policy.any_output`, what is not a file's has none.
+    Without `policy.delta`, lines of a file get no match if the file was written since, or if it disagrees with its
+    visible lines. Without `policy.any_output`, lines that belong to no file get no match.
     """
     proof = Proof(view, lines)
 
@@ -80,9 +80,11 @@ def _find(
     may: May,
     late: Sequence[VisibleSpan],
 ) -> list[Match]:
-    """Runs over open lines, which are then closed. Long runs first; among equals, those whose source has more of the
-    output. A hunk of a diff is omitted whole or not at all: its change is the news, and must not be pieced together
-    from several places."""
+    """Return matches for open lines, and close these lines.
+
+    Long matches come first. Of equal ones, matches come first whose source has more of the output. A hunk of a diff is
+    omitted as a whole or not at all. The reader needs its change as one text, not as parts at several sources.
+    """
     ours: list[str] = [""] * len(lines)
     for mapped in source_map:
         ours[mapped.at : mapped.at + mapped.count] = bodies(lines[mapped.at : mapped.at + mapped.count], mapped.sep)
@@ -108,7 +110,7 @@ def _find(
 
 
 def _without_parts(low: int, high: int, changes: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Lines low to high - 1, without the changes (low, high) that are only partly among them."""
+    """Yield the ranges of lines low to high - 1 without the changes (low, high) that are only partly among them."""
     for first, last in changes[bisect_right(changes, low, key=itemgetter(1)) :]:
         if first >= high:
             break
@@ -121,7 +123,7 @@ def _without_parts(low: int, high: int, changes: Sequence[tuple[int, int]]) -> I
 
 
 def _find_landmarks(ours: Sequence[str], is_open: Sequence[bool]) -> dict[str, list[int]]:
-    """The open lines that say something and stand in few places, with those places."""
+    """Return the open, non-blank lines that occur at few positions, with these positions."""
     positions: dict[str, list[int]] = {}
     for at, line in enumerate(ours):
         if is_open[at] and not is_blank(line):
@@ -132,8 +134,11 @@ def _find_landmarks(ours: Sequence[str], is_open: Sequence[bool]) -> dict[str, l
 def _common_spans(
     ours: Sequence[str], theirs: Sequence[str], landmarks: dict[str, list[int]]
 ) -> Iterator[tuple[int, int, int]]:
-    """(low, high, at) for each longest common run through a landmark."""
-    reached: dict[int, int] = {}  # diagonal -> where in `theirs` its last run ended
+    """Yield (low, high, at) for each longest common run through a landmark.
+
+    The run is lines low to high - 1 of `ours`, and begins at line `at` of `theirs`.
+    """
+    reached: dict[int, int] = {}  # diagonal -> the end of its last run in `theirs`
     counts = Counter(filter(landmarks.__contains__, theirs))
     for at, line in enumerate(theirs):
         for position in landmarks[line] if 0 < counts.get(line, 0) <= MOST_POSITIONS else ():
@@ -150,7 +155,7 @@ def _common_spans(
 
 
 def _inside(source_map: Sequence[MappedSpan], starts: Sequence[int], match: Match) -> Iterator[Match]:
-    """The parts of a run inside these pieces, which are in order and begin at `starts`."""
+    """Yield the parts of a match inside these mapped spans, which are in order and begin at `starts`."""
     for mapped in source_map[max(0, bisect_right(starts, match.low) - 1) : bisect_left(starts, match.high)]:
         low, high = max(match.low, mapped.at), min(match.high, mapped.at + mapped.count)
         if low < high:
@@ -158,7 +163,7 @@ def _inside(source_map: Sequence[MappedSpan], starts: Sequence[int], match: Matc
 
 
 def _open_spans(is_open: Sequence[bool], low: int, high: int) -> Iterator[tuple[int, int]]:
-    """(low, high) for each stretch of open lines."""
+    """Yield (low, high) for each run of open lines."""
     for flag, group in itertools.groupby(range(low, high), key=is_open.__getitem__):
         inside = list(group)
         if flag:

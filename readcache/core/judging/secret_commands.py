@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-_ON = r"[^\n;&|]{0,100}?"  # further words of the same command
+_ON = r"[^\n;&|]{0,100}?"  # further arguments of the same command
 _ENVIRONMENT = r"['\"]?(?:env|printenv)\b"
 _IN_CONTAINER = rf"{_ON}\b(?:inspect\b|compose\s{_ON}\bconfig\b|(?:exec|run)\s{_ON}\s{_ENVIRONMENT})"
-# A program's name, and what comes after it where it prints secrets.
+# A program's name, and the arguments with which it prints secrets.
 _PROGRAMS = {
     "docker": _IN_CONTAINER,
     "podman": _IN_CONTAINER,
@@ -72,5 +72,5 @@ def prints_secrets(command: str) -> bool:
 
 
 def _unquoted(quoted: re.Match[str]) -> str:
-    """Return a script on a line of its own, and a word for any other text in quotes."""
+    """Return a script on its own line, and a word for any other text in quotes."""
     return f"\n{quoted[2] or quoted[3] or ''}\n" if quoted[1] else "_"

@@ -1,4 +1,4 @@
-"""Which deliveries may serve as sources for one call, whatever their bytes are."""
+"""Deliveries that may be sources for one call. Their bytes do not matter here."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from readcache.core.model.view import View
 
 
 class Sources:
-    """The sources of one call. `same_batch`: a delivery was refused that may come to stand behind this call: one of its
-    own batch, or one that was logged after the call had started."""
+    """The sources of one call.
+
+    `same_batch`: True if a delivery was refused because it may appear after this call. It belongs to the call's own
+    batch, or it was logged after the call had started.
+    """
 
     __slots__ = ("_call", "_oldest", "same_batch")
 
@@ -20,7 +23,11 @@ class Sources:
         self.same_batch = False
 
     def allow(self, delivery: Delivery) -> bool:
-        """True if a marker may point at this delivery."""
+        """Return True if a marker may name this delivery as its source.
+
+        The delivery must come from another call, be inside `Policy.horizon_tokens`, and be certain to appear before
+        this call.
+        """
         event = delivery.event
         if event.call_id == self._call.call_id or event.when.tokens < self._oldest:
             return False

@@ -1,7 +1,7 @@
-"""What a call wrote, as events in the order in which it happened.
+"""Turn the writes of a call into events, in the order in which they happened.
 
-A command's own writes stand in the log before the delivery of its output, or, where it read the file first
-(`cat f; sed -i … f`), after it.
+A command's own writes are in the log before the delivery of its output. If it read the file first
+(`cat f; sed -i … f`), they are after it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from readcache.core.model.writes import concerns
 
 
 def split_writes(reading: Reading) -> tuple[list[Write], list[Write]]:
-    """The writes before the command's own reads of their files, and those after."""
+    """Return the writes before the command's own reads of their files, and the writes after them."""
     before: list[Write] = []
     after: list[Write] = []
     for write in reading.writes:
@@ -38,20 +38,23 @@ def split_writes(reading: Reading) -> tuple[list[Write], list[Write]]:
 
 
 def _read_keys(claims: Iterable[Claim], written: str) -> list[str]:
-    """The keys of these reads that a write concerns, or that are globs which may match what is written."""
+    """Return the keys of these reads that a write concerns, or whose glob may match the written file."""
     keys = (key for claim in claims if isinstance(claim, FileLines) for key in claim.keys)
     return [key for key in keys if concerns(written, key) or concerns(key, written)]
 
 
 def wrote_event(call: Call, number: int, writes: Iterable[Write], policy: Policy) -> Wrote:
-    """The event of these writes of call `number`."""
+    """Return the event of these writes of call `number`."""
     certain = dict.fromkeys(write.key for write in writes if write.is_certain)
     possible_writes = dict.fromkeys(write.key for write in writes if not write.is_certain)
     return Wrote(call.call_id, tuple(certain), kept_label(call, policy), number, tuple(possible_writes))
 
 
 def events_before(view: View, call: Call, policy: Policy) -> list[Event]:
-    """The events to be in the view when the call's output is judged: what it wrote first, and the text it wrote."""
+    """Return the events that must be in the view when the call's output is judged.
+
+    They are the writes before its own reads, and the text that the agent wrote in it.
+    """
     number = view.calls.number_of(call.call_id)
     before, _ = split_writes(call.reading)
     label = kept_label(call, policy)
@@ -64,12 +67,11 @@ def events_before(view: View, call: Call, policy: Policy) -> list[Event]:
 
 
 def certain_texts(call: Call) -> list[Authored]:
-    """The texts in the call's own command that surely are files' contents now. Of all others that it holds it is known
-    only that they may be.
+    """Return the texts in the call's own command that are certainly files' contents now. Other texts in it may be.
 
-    A text counts if the status of the whole command proves the write; or if the write was certainly tried, would have
-    complained on failure, and nothing complained. After a failure none does. A file that the command writes twice, or
-    may have, has neither text.
+    A text counts if the status of the whole command proves the write. It also counts if the write was certainly tried,
+    would have complained on failure, and nothing complained. After a failure, no text counts. If the command writes a
+    file twice, or only may have written it, no text of that file counts.
     """
     authored = call.reading.authored
     if (
@@ -91,13 +93,16 @@ def certain_texts(call: Call) -> list[Authored]:
 
 
 def events_after(call: Call, number: int, policy: Policy) -> list[Event]:
-    """The events to follow the delivery of call `number`: what it wrote after it had read it."""
+    """Return the events that follow the delivery of call `number`: its writes after its own reads."""
     after = split_writes(call.reading)[1]
     return [wrote_event(call, number, after, policy)] if after else []
 
 
 def tool_write(view: View, policy: Policy, call_id: str, key: str, content: str | None) -> list[Event]:
-    """An edit or write tool wrote the file; `content` is the whole file, if the agent gave it in that call."""
+    """Return the events of an edit or write tool that wrote the file.
+
+    `content`: the whole file, or None if the agent did not give it in that call.
+    """
     label = f"write {key}"
     wrote = Wrote(call_id, (key,), label, view.calls.number_of(call_id))
     if not content or matches_any(key, policy.protected) or not may_keep(content, label, policy):
@@ -106,7 +111,7 @@ def tool_write(view: View, policy: Policy, call_id: str, key: str, content: str 
 
 
 def authored_event(view: View, policy: Policy, call_id: str, label: str, authored: Sequence[Authored]) -> Delivered:
-    """The text that the agent wrote in its own call, as something it can see."""
+    """Return the text that the agent wrote in its own call, as a delivery that it can see."""
     texts: list[str] = []
     source_map: list[MappedSpan] = []
     at = 0

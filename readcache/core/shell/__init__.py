@@ -1,4 +1,4 @@
-"""What a shell command reads and writes, from its text alone: `read_command`. Pure."""
+"""Find the files that a shell command reads and writes, from its text only: `read_command`. Pure."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -6,7 +6,7 @@ if TYPE_CHECKING:
     from readcache.core.shell.read import read_command as read_command
 
 
-def __getattr__(name: str) -> Any:  # of most commands the prefilter alone is asked: it must not bring the reader
+def __getattr__(name: str) -> Any:  # the prefilter is enough for most commands, so it must not import the parser
     if name == "read_command":
         from readcache.core.shell.read import read_command
 

@@ -1,4 +1,4 @@
-"""The arguments of a command: words as far as they are known, and options taken apart as getopt does."""
+"""The arguments of a command: words, if they are known, and options split as getopt splits them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from readcache.core.shell.streams import ANYTHING, Claims, Stream
 
 
 class CannotTell(Exception):
-    """This command's output cannot be foreseen. Never leaves the package `shell`."""
+    """The error raised if only running the command would show its output. Never leaves the package `shell`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arg:
-    """One argument: its text and, for use as a file name, its path; None where only running the command would tell."""
+    """One argument: its text, and its path for use as a file name.
+
+    Each is None if only running the command would show it. `glob`: True if the shell expands the argument as a pattern.
+    """
 
     text: str | None
     path: str | None
@@ -24,20 +27,20 @@ class Arg:
 
     @property
     def known(self) -> str:
-        """The text. Raises CannotTell when it is not known or a glob."""
+        """The text. Raise CannotTell if it is not known or is a glob."""
         if self.text is None or self.glob:
             raise CannotTell
         return self.text
 
 
 def text_arg(text: str) -> Arg:
-    """An argument that stands there literally, as after `-n5` or in a list of our own."""
+    """Return an argument with this literal text, as after `-n5` or in a list that readcache builds itself."""
     return Arg(text, text)
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A simple command about to run. `cwd` None: the directory is not known."""
+    """A simple command that is about to run. `cwd` is None if the directory is not known."""
 
     name: str
     args: tuple[Arg, ...]
@@ -45,7 +48,10 @@ class Program:
     cwd: str | None
 
     def key(self, arg: Arg) -> str | None:
-        """The key of the file that `arg` names: a canonical path (a glob stays a pattern), or None."""
+        """Return the key of the file that `arg` names: a canonical path. A glob stays a pattern.
+
+        Return None if the path is not known or empty, or if it is relative and the directory is not known.
+        """
         path = arg.path
         if not path:
             return None
@@ -54,14 +60,17 @@ class Program:
         return canonical_path(path, self.cwd or "")
 
     def lines(self, arg: Arg) -> Claims:
-        """What reading the file `arg` gives; `-` is stdin."""
+        """Return the claims about the content of the file `arg`; `-` is stdin.
+
+        Return ANYTHING for an unknown file or a glob.
+        """
         if arg.text == "-":
             return self.stdin.claims
         key = self.key(arg)
         return ANYTHING if key is None or arg.glob else (FileLines((key,)),)
 
     def input(self, operands: Sequence[Arg]) -> Claims:
-        """All the files one after the other, or stdin when there are none."""
+        """Return the claims about all the files, one after the other, or about stdin if there are no operands."""
         if not operands:
             return self.stdin.claims
         return tuple(claim for operand in operands for claim in self.lines(operand))
@@ -75,18 +84,19 @@ class Options:
     operands: tuple[Arg, ...]
 
     def value(self, letter: str) -> str | None:
-        """The last value given for the option, or None."""
+        """Return the last value given for the option, or None."""
         return next((value for name, value in reversed(self.given) if name == letter), None)
 
     def has(self, letters: str) -> bool:
-        """True if any of these options is given."""
+        """Return True if any of these options is given."""
         return any(name in letters for name, _ in self.given)
 
 
 def options(args: Sequence[Arg], spec: str, long: Mapping[str, str] | None = None) -> Options:
-    """Takes `args` apart as GNU getopt would. `spec` as for getopt(3): "n:qi::"; `long` maps long names to letters.
+    """Split `args` into options and operands as GNU getopt does.
 
-    Raises CannotTell for an option that is in neither, and for a value that is not known.
+    `spec` is written as for getopt(3): "n:qi::". `long` maps long names to letters. Raise CannotTell for an option that
+    is in neither of them, for a missing value, and for a value that is not known.
     """
     given: list[tuple[str, str]] = []
     operands: list[Arg] = []
@@ -107,7 +117,10 @@ def options(args: Sequence[Arg], spec: str, long: Mapping[str, str] | None = Non
 
 
 def _long(text: str, rest: list[Arg], spec: str, long: Mapping[str, str]) -> tuple[str, str]:
-    """The option in `--name`, `--name=value` or `--name value`."""
+    """Return the option and the value in `--name`, `--name=value` or `--name value`.
+
+    Raise CannotTell for an unknown option.
+    """
     name, equals, value = text[2:].partition("=")
     letter = long.get(name)
     if letter is None:
@@ -116,7 +129,7 @@ def _long(text: str, rest: list[Arg], spec: str, long: Mapping[str, str]) -> tup
 
 
 def _cluster(text: str, rest: list[Arg], spec: str) -> list[tuple[str, str]]:
-    """The options in `-abc5`."""
+    """Return the options in `-abc5`, with their values. Raise CannotTell for an unknown option."""
     out: list[tuple[str, str]] = []
     for at, letter in enumerate(text, 1):
         if letter == ":" or letter not in spec:
@@ -130,7 +143,7 @@ def _cluster(text: str, rest: list[Arg], spec: str) -> list[tuple[str, str]]:
 
 
 def _takes(letter: str, spec: str) -> str:
-    """The colons of an option: ":" if it needs a value, "::" if it may have one in its own word, else none."""
+    """Return the colons of an option: ":" if it needs a value, "::" if its own word may contain one, otherwise ""."""
     behind = spec.partition(letter)[2]
     return behind[: len(behind) - len(behind.lstrip(":"))]
 
@@ -142,7 +155,7 @@ def _following(rest: list[Arg]) -> str:
 
 
 def integer(text: str) -> int:
-    """A plain number of lines. Raises CannotTell for anything else (`10k`, ``)."""
+    """Return a plain number of lines. Raise CannotTell for any other text (`10k`, ``)."""
     if not text.isascii() or not text.isdigit():
         raise CannotTell
     return int(text)

@@ -1,8 +1,8 @@
-"""Structure by bashlex: the grammar of compound commands.
+"""The structure of compound commands, found by bashlex.
 
-bashlex never sees the source: on real commands it fails on 9.6 % (quoted heredoc delimiters, `$(( ))`, `[[`, `case`,
-`time`), gets words wrong in 4.5 % (backslashes in double quotes, `$'…'`), and takes 4 µs a byte. It is given one
-placeholder for each token, and the tokens are found again by their positions.
+bashlex never sees the source. On real commands it fails on 9.6 % (quoted heredoc delimiters, `$(( ))`, `[[`, `case`,
+`time`). It gets words wrong in 4.5 % (backslashes in double quotes, `$'…'`), and takes 4 µs a byte. It is given one
+placeholder for each token. The positions of the placeholders lead back to the tokens.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ _PLACEHOLDER = {TokenKind.WORD: "x", TokenKind.ASSIGNMENT: "x=x", TokenKind.REDI
 
 
 def build(source: str, tokens: list[Token]) -> Node:
-    """The node of a script's tokens. Raises whatever bashlex raises, of any class, where it refuses."""
+    """Return the node of a script's tokens.
+
+    Raise any exception that bashlex raises, of any class, if it refuses the script.
+    """
     if not tokens:
         return Sequence(())
     from bashlex.parser import parsesingle  # 112 ms: it builds its tables
@@ -37,7 +40,10 @@ def build(source: str, tokens: list[Token]) -> Node:
 
 
 class _Builder:
-    """Turns bashlex's nodes (which have no types) into ours; `starts` and `ends`: the tokens by place."""
+    """A converter from bashlex's nodes, which have no types, to the nodes of `syntax`.
+
+    `starts` and `ends`: the tokens by the positions at which their placeholders start and end.
+    """
 
     def __init__(self, source: str, starts: dict[int, Token], ends: dict[int, Token]) -> None:
         self.source = source

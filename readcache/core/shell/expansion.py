@@ -1,4 +1,4 @@
-"""Words and redirections as the shell hands them to a program, as far as that is known."""
+"""Words and redirections as the shell passes them to a program, if they are known."""
 
 from __future__ import annotations
 
@@ -11,21 +11,24 @@ from readcache.core.shell.arguments import Arg, Program
 from readcache.core.shell.streams import Stream
 from readcache.core.shell.syntax import Redirect, Variable, Word, WordText, has_glob, literal
 
-_DEVICE = re.compile("/dev/(?!shm/)")  # what is below /dev/shm are files
+_DEVICE = re.compile("/dev/(?!shm/)")  # the paths below /dev/shm are real files
 _SAME_OUTPUT = ("/dev/stdout", "/dev/stderr", "/dev/tty")
 _GLOB = re.compile(r"[*?[]")
 
 
 @lru_cache(maxsize=1024)
 def _plain(part: WordText) -> Arg | None:
-    """The argument that is one literal text; None where a home directory may be meant. Most arguments are such."""
+    """Return the argument that is one literal text, as most are.
+
+    Return None if it starts with `~`: it may mean a home directory.
+    """
     if part.text.startswith("~"):
         return None
     return Arg(part.text, part.text, not part.quoted and _GLOB.search(part.text) is not None)
 
 
 def arg_of(word: Word, variables: Mapping[str, str], cwd: str | None) -> Arg:
-    """The argument that `word` becomes. `$HOME` and `$PWD` are known as paths only."""
+    """Return the argument that `word` becomes. `$HOME` and `$PWD` are known as paths only."""
     first = word.parts[0] if word.parts else WordText("")
     if len(word.parts) == 1 and isinstance(first, WordText) and (plain := _plain(first)) is not None:
         return plain
@@ -41,7 +44,10 @@ def arg_of(word: Word, variables: Mapping[str, str], cwd: str | None) -> Arg:
 
 
 def written_by(item: Redirect, target: Arg, cwd: str | None) -> tuple[bool, str | None]:
-    """(whether the output still reaches the reader, the key of the written file) for one redirection."""
+    """Return, for one redirection, whether the output still reaches the reader, and the key of the written file.
+
+    The key is None if no file is written (a device, another descriptor) or if the file is not known.
+    """
     if item.op == ">&" and re.fullmatch(r"\d+-?|-", target.text or ""):
         return target.text != "-", None
     key = Program("", (), Stream(), cwd).key(target)
@@ -52,7 +58,11 @@ def written_by(item: Redirect, target: Arg, cwd: str | None) -> tuple[bool, str 
 
 @dataclass(frozen=True, slots=True)
 class Redirected:
-    """What a command reads, whether its stdout is still printed, and else the file that it goes into."""
+    """The streams of a command after its redirections: its stdin, and the destination of its stdout.
+
+    `prints`: True if the stdout is still printed. `file`: the key of the file that gets it otherwise, None if not
+    known. `appends`: True if the file is not overwritten.
+    """
 
     stdin: Stream
     prints: bool = True

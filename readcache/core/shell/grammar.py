@@ -1,6 +1,6 @@
-"""From tokens to nodes where no compound command is about, so that most commands need no parser at all.
+"""Build nodes from tokens without a compound command, so that most commands need no other parser.
 
-The pieces that every parser builds with are here too, so that they build the same.
+The functions with which every parser builds nodes are here too, so that all parsers build the same nodes.
 """
 
 from __future__ import annotations
@@ -11,11 +11,14 @@ from collections.abc import Sequence as Seq
 from readcache.core.shell.lexer import Token, TokenKind
 from readcache.core.shell.syntax import Group, Node, Opaque, Pipeline, Redirect, Sequence, SimpleCommand
 
-BACKGROUND = ("&", SimpleCommand(()))  # what follows a last `&`: nothing
+BACKGROUND = ("&", SimpleCommand(()))  # the empty command after a last `&`
 
 
 def flat(source: str, tokens: Seq[Token]) -> Node | None:
-    """The node of a chain of pipelines of simple commands; None for anything else, and for what is not shell."""
+    """Return the node of a chain of pipelines of simple commands.
+
+    Return None for anything else, and for invalid shell.
+    """
     items: list[tuple[str, Node]] = []
     before = ";"
     commands: list[Node] = []
@@ -42,7 +45,10 @@ _END = Token(TokenKind.OPERATOR, 0, 0, "")
 
 
 def simple_command(source: str, tokens: Seq[Token]) -> Node | None:
-    """The simple command of these tokens; None when there are none, or they are no command."""
+    """Return the simple command of these tokens.
+
+    Return None if there are no tokens, or if they do not form a command.
+    """
     if not tokens:
         return None
     if any(token.kind is TokenKind.OPAQUE for token in tokens):
@@ -54,21 +60,24 @@ def simple_command(source: str, tokens: Seq[Token]) -> Node | None:
 
 
 def redirects_of(tokens: Iterable[Token]) -> tuple[Redirect, ...]:
-    """The redirections among the tokens."""
+    """Return the redirections among the tokens."""
     return tuple(token.redirect for token in tokens if token.redirect is not None)
 
 
 def pipeline(commands: Seq[Node]) -> Node:
-    """The commands joined by pipes; one alone is itself."""
+    """Return the commands joined by pipes. A single command is returned as it is."""
     return commands[0] if len(commands) == 1 else Pipeline(tuple(commands))
 
 
 def conditional(parts: Seq[Node], redirects: tuple[Redirect, ...] = ()) -> Group:
-    """`if … then … else … fi`: its conditions and bodies in order, each of which may run or not."""
+    """Return a group for `if … then … else … fi`: its conditions and bodies in order. Each of them may run or not."""
     return Group(Sequence(tuple(("||", part) for part in parts)), False, redirects)
 
 
 def sequence(items: Seq[tuple[str, Node]], trailing: str = ";") -> Node:
-    """The items as one node: one alone is itself. `trailing`: the operator behind the last, if any."""
+    """Return the items as one node.
+
+    A single item is returned as it is. `trailing`: the operator after the last item, if any.
+    """
     all_items = (*items, BACKGROUND) if trailing == "&" else tuple(items)
     return all_items[0][1] if len(all_items) == 1 else Sequence(all_items)

@@ -1,8 +1,8 @@
-"""The files that a program may write if its own text stands in the command: every file that the text names.
+"""The files that a program may write if its text is part of the command: every file that the text names.
 
-The text of `python3 - <<EOF`, `node -e TEXT` or `apply_patch <<EOF` is searched for paths and file names, whatever the
-program does with them. Their directory is not known, so `src/a.py` becomes the pattern `*/src/a.py`. A program without
-such a text (a script, a formatter, `make`) counts as writing nothing: the next read's bytes decide.
+The text of `python3 - <<EOF`, `node -e TEXT` or `apply_patch <<EOF` is searched for paths and file names. The program's
+use of them does not matter. Their directory is not known, so `src/a.py` becomes the pattern `*/src/a.py`. A program
+without such a text (a script, a formatter, `make`) counts as writing nothing: the next read's bytes decide.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from readcache.core.model.claims import WHOLE_TREE
 from readcache.core.shell.arguments import Program
 
-MOST_CHARS = 200_000  # of a text that is searched
+MOST_CHARS = 200_000  # characters: a longer text is not searched
 _MOST_NAMES = 2_000
 _LONGEST = 300  # characters of a path
 
@@ -25,15 +25,18 @@ _INTERPRETER = re.compile(
 _EDITOR = re.compile("perl|ruby")
 _IN_PLACE = re.compile(r"-[A-Za-z0-9]*i")
 _TEXT_OPTION = re.compile(r"-[A-Za-z0-9]*[ceErp]|--eval|--print|--execute|-Command")
-_WORD = re.compile(r"[\w@%+~\-/.$*?]+\(?")  # what is called is not a file
-# With a dot or a slash in it, or with capitals, as Makefile and LICENSE.
+_WORD = re.compile(r"[\w@%+~\-/.$*?]+\(?")  # a name before `(` is a function, not a file
+# Words with a dot or a slash, or with capitals, such as Makefile and LICENSE.
 _NAME = re.compile(r".*[./].*\w|[A-Z]\w*file\w*|[A-Z]{4,}", re.DOTALL)
 _PATCHED = re.compile(r"^(?:\+\+\+|---) [ab]/([^\t\n]+)", re.MULTILINE)
 _ROOTS = re.compile(r"^(?:\.{0,2}/|~/)+|^[A-Za-z]:/")
 
 
 def may_write(program: Program) -> tuple[str, ...]:
-    """Patterns of the files that the program's own text names; none if the command does not hold such a text."""
+    """Return patterns of the files that the program's own text names. Return () if the command contains no such text.
+
+    Return WHOLE_TREE as the only pattern if `perl -i` or `ruby -i` edits files that are not known.
+    """
     files = [arg.path for arg in program.args]
     texts = [arg.text or "" for arg in program.args]
     if _INTERPRETER.fullmatch(program.name) is None:
@@ -46,7 +49,11 @@ def may_write(program: Program) -> tuple[str, ...]:
 
 
 def names_in(text: str) -> tuple[str, ...]:
-    """Patterns of the files that `text` names; WHOLE_TREE if there are too many."""
+    """Return patterns of the files that `text` names.
+
+    Return WHOLE_TREE as the only pattern if `text` has more than `MOST_CHARS` characters or more than `_MOST_NAMES`
+    names.
+    """
     if len(text) > MOST_CHARS:
         return (WHOLE_TREE,)
     found = dict.fromkeys(pattern for name in _names(text) if (pattern := below_anything(name)) is not None)
@@ -60,7 +67,10 @@ def _names(text: str) -> Iterator[str]:
 
 
 def below_anything(path: str) -> str | None:
-    """The pattern of the files of this path below any directory; None if it cannot be a file's name."""
+    """Return the pattern of the files with this path below any directory.
+
+    Return None if it cannot be the name of a file.
+    """
     path = _ROOTS.sub("", path.replace("\\", "/")).rstrip("/")
     if not re.search(r"\w", path.rpartition("/")[2]) or len(path) > _LONGEST or "\n" in path:
         return None

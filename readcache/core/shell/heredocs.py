@@ -1,4 +1,4 @@
-"""Heredocs: where a body ends (manual, "Here Documents")."""
+"""Heredocs: find the end of a body (manual, "Here Documents")."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ _QUOTES = re.compile(r"['\"\\]")
 
 @dataclass(slots=True)
 class PendingHeredoc:
-    """A heredoc whose body is still to come; `index` is its token's; -1 if it is not needed."""
+    """A heredoc whose body has not been read yet.
+
+    `index` is the index of its token, or -1 if the token is not needed.
+    """
 
     index: int
     delimiter: str
@@ -20,13 +23,15 @@ class PendingHeredoc:
 
 
 def pending_heredoc(index: int, op: str, word: str) -> PendingHeredoc:
-    """The heredoc that `op` and the delimiter's source `word` announce."""
+    """Return the heredoc that `op` and the delimiter's source `word` announce. `index` is the index of its token."""
     return PendingHeredoc(index, _QUOTES.sub("", word), Heredoc("", _QUOTES.search(word) is not None, op == "<<-"))
 
 
 def read_body(source: str, start: int, one: PendingHeredoc) -> tuple[str, int]:
-    """The body that begins at `start`, up to its delimiter or, as bash has it, to the end of the source; and the place
-    behind it. Tabs and backslashes are left in it."""
+    """Return the body that begins at `start`, and the position after its delimiter.
+
+    The body ends before the delimiter or, as in bash, at the end of the source. It keeps its tabs and backslashes.
+    """
     pos = start
     quoted, strip_tabs = one.heredoc.quoted, one.heredoc.strip_tabs
     while pos < len(source):
@@ -47,7 +52,7 @@ def _line_end(source: str, pos: int) -> int:
 
 
 def _is_continued(source: str, start: int, end: int) -> bool:
-    """True if an odd number of backslashes stands before `end`, from `start` on."""
+    """Return True if an odd number of backslashes comes before `end`, counted from `start` on."""
     pos = end
     while pos > start and source[pos - 1] == "\\":
         pos -= 1

@@ -1,10 +1,11 @@
 """The tokens of a shell command, read in one walk over the source.
 
-All that makes shell hard to cut up is settled here: quotes, substitutions, heredocs, comments, line continuations,
-and which words are reserved. What is left for a parser is grammar. `[[ … ]]`, `(( … ))` and `case … esac` come as one
-opaque token, an array `a=(…)` as one assignment, a newline as `;` where it ends a command and as nothing elsewhere.
+The lexer handles everything that makes shell hard to split: quotes, substitutions, heredocs, comments, line
+continuations, and reserved words. Only grammar is left for a parser. `[[ … ]]`, `(( … ))` and `case … esac` become one
+opaque token each, and an array `a=(…)` becomes one assignment. A newline becomes `;` if it ends a command. Other
+newlines become nothing.
 
-Rules are bash's (manual, "Shell Grammar"; parse.y for where reserved words count).
+The rules come from bash (manual, "Shell Grammar"; parse.y for the positions at which reserved words count).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from readcache.core.shell.words import LONGEST_SUBSCRIPT, read_word, skip_arithm
 
 
 class TokenKind(enum.Enum):
-    """What a token is to the grammar."""
+    """The role of a token in the grammar."""
 
     WORD = "word"
     ASSIGNMENT = "assignment"
@@ -32,7 +33,10 @@ class TokenKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """`text` is the operator or reserved word, or the assigned name; start and end are its place in the source."""
+    """One token of the source.
+
+    `text` is the operator, the reserved word, or the assigned name. `start` and `end` are its positions in the source.
+    """
 
     kind: TokenKind
     start: int
@@ -55,28 +59,38 @@ _JOINING = frozenset((";", "&", "&&", "||", "|", "|&", "("))
 
 
 def tokenize(source: str) -> list[Token]:
-    """The tokens of a whole script. Raises Refused where a quote, substitution or compound is not closed."""
+    """Return the tokens of a whole script. Raise Refused if a quote, substitution or compound is not closed."""
     lexer = _Lexer(source, 0)
     lexer.run(())
     return lexer.tokens
 
 
 def tokenize_inside(source: str) -> list[Token]:
-    """The tokens of a whole script, with those inside `case … esac` instead of one token for it."""
+    """Return the tokens of a whole script, with the tokens inside `case … esac` instead of one token for it.
+
+    A `[[ … ]]` yields no token. Raise Refused as `tokenize` does.
+    """
     lexer = _Lexer(source, 0, looks_inside=True)
     lexer.run(())
     return lexer.tokens
 
 
 def skip_commands(source: str, pos: int) -> int:
-    """Behind the `)` that ends the commands of a substitution; they begin at `pos`. Raises Refused."""
+    """Return the position after the `)` that ends a substitution whose commands begin at `pos`.
+
+    Raise Refused if none does.
+    """
     lexer = _Lexer(source, pos)
     lexer.run((")",))
     return lexer.pos
 
 
 class _Lexer:
-    """`starts`: reserved words count here; `assigns`: assignments do. `looks_inside`: the tokens of a `case` stay."""
+    """A walk over the source that gathers tokens.
+
+    `starts`: True if a reserved word counts at this position. `assigns`: True if an assignment does. `looks_inside`:
+    keep the tokens inside a `case` instead of one opaque token.
+    """
 
     __slots__ = ("assigns", "looks_inside", "pending", "pos", "source", "starts", "tokens")
 
@@ -90,7 +104,10 @@ class _Lexer:
         self.assigns = True
 
     def run(self, stops: tuple[str, ...]) -> str:
-        """Reads tokens up to and with one of `stops`, which is returned; without any, to the end."""
+        """Read tokens up to and including one of `stops`, and return it.
+
+        Without `stops`, read to the end and return "".
+        """
         depth = 0
         source = self.source
         while True:
@@ -119,7 +136,7 @@ class _Lexer:
                 self.word()
 
     def blanks(self) -> None:
-        """Over blanks, continued lines and a comment."""
+        """Skip blanks, continued lines and a comment."""
         if found := _BLANKS.match(self.source, self.pos):
             self.pos = found.end()
         if found := _COMMENT.match(self.source, self.pos):
@@ -137,7 +154,10 @@ class _Lexer:
         self.add(Token(TokenKind.OPERATOR, start, start + 1, ";"), starts=True)
 
     def operator(self, text: str, end: int) -> int:
-        """Adds an operator, or what its `(` begins; returns by how many parentheses we are deeper now."""
+        """Add an operator, or the arithmetic or function header that its `(` begins.
+
+        Return the change in the depth of parentheses: 1, 0 or -1.
+        """
         start = self.pos
         self.pos = end
         if text == "(" and self.starts and (closed := skip_arithmetic(self.source, start)):
@@ -152,7 +172,7 @@ class _Lexer:
         return {"(": 1, ")": -1}.get(text, 0)
 
     def header(self) -> None:
-        """Behind `name (`: the `)` and the way to the function's body."""
+        """Read the `)` after `name (`, and skip to the function's body."""
         self.blanks()
         if not self.source.startswith(")", self.pos):
             raise Refused("unexpected (")
@@ -181,7 +201,7 @@ class _Lexer:
     def assignment(self, found: re.Match[str]) -> None:
         source, start, value = self.source, self.pos, found.end()
         if source.startswith("(", value):
-            self.pos = skip_commands(source, value + 1)  # an array's words end as a substitution's commands do
+            self.pos = skip_commands(source, value + 1)  # the words of an array end like the commands of a substitution
             text = source[value : self.pos]
             word = Word((Unknown(text),), text)
         else:
@@ -213,7 +233,7 @@ class _Lexer:
         self.add(Token(TokenKind.REDIRECT, start, self.pos, redirect=redirect), starts=False, assigns=self.assigns)
 
     def bodies(self) -> None:
-        """At the start of a line (or at the end): reads the bodies of the heredocs that wait."""
+        """Read the bodies of the pending heredocs, at the start of a line or at the end of the source."""
         for one in self.pending:
             body, self.pos = read_body(self.source, self.pos, one)
             if one.index >= 0:
@@ -224,7 +244,7 @@ class _Lexer:
         self.pending.clear()
 
     def reserved(self, text: str, start: int) -> bool:
-        """Deals with a reserved word that has just been read; False when it is none."""
+        """Process a reserved word that has just been read. Return False if `text` is not a reserved word."""
         token = Token(TokenKind.RESERVED, start, self.pos, text)
         if text in _OPENING or text in _CLOSING:
             self.add(token, starts=True)
@@ -243,13 +263,13 @@ class _Lexer:
         elif text == "[[":
             self.opaque(start, self.condition)
         elif text == "time" and _COMPOUND_FOLLOWS.match(self.source, self.pos):
-            self.add(Token(TokenKind.RESERVED, start, self.pos, "!"), starts=True)  # like `!`: what follows is opaque
+            self.add(Token(TokenKind.RESERVED, start, self.pos, "!"), starts=True)  # like `!`: the rest is opaque
         else:
             return False
         return True
 
     def loop(self, token: Token) -> None:
-        """Behind `for` or `select`: the name (of `for ((…))`, its expressions), and `in`."""
+        """Read the rest of the header of `for` or `select`: the name (for `for ((…))`, its expressions), and `in`."""
         self.add(token, starts=False)
         self.blanks()
         if closed := skip_arithmetic(self.source, self.pos):
@@ -270,7 +290,7 @@ class _Lexer:
             self.starts = True
 
     def lines(self) -> None:
-        """Over blanks and newlines."""
+        """Skip blanks and newlines."""
         self.blanks()
         while self.source.startswith("\n", self.pos):
             self.pos += 1
@@ -278,7 +298,7 @@ class _Lexer:
             self.blanks()
 
     def opaque(self, start: int, read: Callable[[], None]) -> None:
-        """Makes one token of what `read` walks over."""
+        """Replace all tokens that `read` adds with one opaque token, unless the lexer looks inside."""
         index = len(self.tokens)
         read()
         if self.looks_inside:
@@ -289,7 +309,7 @@ class _Lexer:
         self.add(Token(TokenKind.OPAQUE, start, self.pos), starts=True)
 
     def case(self) -> None:
-        """Behind `case`, to behind its `esac`."""
+        """Read the rest of a `case`, to the position after its `esac`."""
         self.blanks()
         self.starts = self.assigns = False
         self.word()
@@ -311,7 +331,7 @@ class _Lexer:
                 return
 
     def pattern(self) -> None:
-        """The patterns of one branch of a `case`, to behind their `)`."""
+        """Read the patterns of one branch of a `case`, to the position after their `)`."""
         self.pos += self.source.startswith("(", self.pos)
         while not self.source.startswith(")", self.pos):
             start = self.pos
@@ -324,7 +344,7 @@ class _Lexer:
         self.pos += 1
 
     def condition(self) -> None:
-        """Behind `[[`, to behind its `]]`."""
+        """Read the rest of a `[[`, to the position after its `]]`."""
         while True:
             self.lines()
             start = self.pos
@@ -338,5 +358,5 @@ class _Lexer:
 
 
 def _reserved_at(source: str, pos: int, text: str) -> bool:
-    """True if the word `text` stands at `pos`, unquoted and whole."""
+    """Return True if the word `text` is at `pos`, unquoted and whole."""
     return source.startswith(text, pos) and source[pos + len(text) : pos + len(text) + 1] in ("", *" \t\n;&|()<>")

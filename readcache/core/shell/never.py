@@ -6,11 +6,14 @@ import re
 
 from readcache.core.model.policy import Policy
 
-_JOINS = re.compile(r"&&|[;|&(){`]|\b(?:then|do|else)\b")  # a command may begin behind one
+_JOINS = re.compile(r"&&|[;|&(){`]|\b(?:then|do|else)\b")  # a command may begin after one of these
 
 
 def is_answer(command: str, policy: Policy = Policy()) -> bool:  # noqa: B008  frozen
-    """True if a pattern of `policy.never` matches where a line or a command begins. The patterns see the bodies of
-    heredocs, too: the output of a command that only looks like an answer is shown in full."""
+    """Return True if a pattern of `policy.never` matches at the beginning of a line or of a command.
+
+    The patterns see the bodies of heredocs, too. The output of a command that only looks like an answer is shown in
+    full.
+    """
     command = command.replace("\\\n", " ")
     return policy.forbids(command) or policy.forbids(_JOINS.sub("\n", command))

@@ -1,7 +1,7 @@
-"""From a command's source to its syntax tree.
+"""Turn a command's source into its syntax tree.
 
-One walk cuts the source into tokens (`lexer`, `words`). A command without compounds, as 99 of 100 recorded ones are, is
-put together from them at once (`grammar`); for `if`, `for`, `{ }` and `( )` bashlex decides the structure.
+One walk splits the source into tokens (`lexer`, `words`). Of 100 recorded commands, 99 have no compounds, and `grammar`
+builds their trees directly from the tokens. For `if`, `for`, `{ }` and `( )` bashlex finds the structure.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from readcache.core.shell.syntax import Node, Refused, SimpleCommand
 
 
 def parse_command(source: str) -> Node | None:
-    """The tree of a whole script, `Sequence(())` for an empty one; None when it is refused. Never raises."""
+    """Return the tree of a whole script, `Sequence(())` for an empty one. Return None if it is refused. Never raise."""
     try:
-        if "\0" in source:  # bash cannot be given one
+        if "\0" in source:  # no argument of bash can contain a NUL
             return None
         found = tokenize(source)
         node = grammar.flat(source, found)
@@ -28,7 +28,7 @@ def parse_command(source: str) -> Node | None:
 
 
 def simple_commands(source: str) -> list[SimpleCommand]:
-    """The simple commands anywhere in `source`, in their order; none if it is not shell."""
+    """Return the simple commands anywhere in `source`, in their order. Return [] if the source is refused."""
     commands: list[list[Token]] = [[]]
     try:
         for token in tokenize_inside(source):

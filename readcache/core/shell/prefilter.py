@@ -1,13 +1,13 @@
-"""A cheap look at a command: most commands read and write no file, and need no parser.
+"""A cheap check of a command: most commands read and write no file, and need no parser.
 
-Imports nothing of the package, so that `readcache run` can become bash at once.
+Imports nothing from the package, so that `readcache run` can become bash immediately.
 """
 
 from __future__ import annotations
 
 import re
 
-# Parsing pays if one of these may be in the command. A name inside a string costs a parse, nothing else.
+# Parsing pays if the command may contain one of these. A name inside a string only costs a parse.
 _INTERESTING = re.compile(
     r"<|>(?!&[\d-]|\s*/dev/null)"
     r"|(?<![\w-])(?:cat|nl|head|tail|g?sed|[ef]?grep|rg|tee|cp|mv|rm|show|apply_?patch)(?![\w-])"
@@ -16,5 +16,5 @@ _INTERESTING = re.compile(
 
 
 def may_matter(command: str) -> bool:
-    """True if `command` may read or write a file in a way that the parser understands."""
+    """Return True if `command` may read or write a file in a way that the parser understands."""
     return _INTERESTING.search(command) is not None

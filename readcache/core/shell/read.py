@@ -1,4 +1,4 @@
-"""What a shell command reads and writes, from its text alone: `read_command`."""
+"""Find the files that a shell command reads and writes, from its text only: `read_command`."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ import functools
 from readcache.core.model.claims import OPAQUE, UNPARSED, Reading
 from readcache.core.shell.prefilter import may_matter
 
-MOST_CHARS = 1_000_000  # of a command that is read; Linux takes no argument longer than 131,072
+MOST_CHARS = 1_000_000  # longer commands are not read; Linux accepts no argument of more than 131,072 bytes
 
 
 def read_command(command: str, cwd: str) -> Reading:
-    """What `command`, run by bash in directory `cwd`, is believed to print and write.
+    """Return the claims, writes and authored texts that are expected if bash runs `command` in directory `cwd`.
 
-    Never raises: a command that cannot be understood is `claims.OPAQUE`, one that cannot be parsed `claims.UNPARSED`.
+    Never raise. Return `claims.OPAQUE` for a command that cannot be understood, and `claims.UNPARSED` for one that
+    cannot be parsed.
     """
     try:
         return _read(command, cwd)
-    except Exception:  # Python is shutting down and imports nothing any more
+    except Exception:  # Python is shutting down and cannot import modules any more
         return OPAQUE
 
 
@@ -34,5 +35,5 @@ def _read(command: str, cwd: str) -> Reading:
         from readcache.core.shell.walk import read
 
         return read(node, cwd)
-    except Exception:  # too long, nested too deep (RecursionError), or a bug of ours
+    except Exception:  # too long, nested too deep (RecursionError), or a bug in readcache
         return OPAQUE

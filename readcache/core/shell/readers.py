@@ -1,6 +1,6 @@
-"""What programs print that only read: a table from a program's name to the claims about its output.
+"""Claims about the output of programs that only read: a table from a program's name to a function that returns them.
 
-A reader may raise CannotTell; the walk takes that as Anything.
+A function may raise CannotTell. The walk then assumes Anything.
 """
 
 from __future__ import annotations
@@ -47,7 +47,10 @@ def _tail(program: Program) -> Claims:
 
 
 def _each(program: Program, narrow: Callable[[Claims, str], Claims]) -> Claims:
-    """head and tail. With several files they print headings, so that only some lines are those of files."""
+    """Return the claims of head and tail: `narrow` applied to the input and the count, which is "10" if none is given.
+
+    With several files, they print headings, so that only some of the printed lines are lines of files.
+    """
     args = program.args
     if args and re.fullmatch(r"[-+]\d+", args[0].text or ""):  # `head -20`, `tail +20`
         args = (text_arg(f"-n{args[0].known.lstrip('-')}"), *args[1:])
@@ -62,7 +65,11 @@ _SED_LONG = {"quiet": "n", "silent": "n", "expression": "e", "regexp-extended": 
 
 
 def sed_script(program: Program) -> tuple[str | None, tuple[Arg, ...], bool]:
-    """sed's (script, files, -n) from its arguments; the script is None when only running would tell."""
+    """Return sed's (script, files, -n) from its arguments.
+
+    The script is None if only running the command would show it. Raise CannotTell if there is no script or an option is
+    not known.
+    """
     given = options(program.args, "ne:Ersui::l:", _SED_LONG)
     operands = given.operands
     if given.has("i") and operands and operands[0].text == "":
@@ -80,15 +87,18 @@ def _sed(program: Program) -> Claims:
     script, operands, quiet = sed_script(program)
     claims = program.input(operands)
     if script is None:
-        # `sed -n "$a,${b}p"`, nearly always: a range that is known at run time only
+        # nearly always `sed -n "$a,${b}p"`: a range that is known only at run time
         return streams.unknown(claims, gaps=True) if quiet else ANYTHING
-    from readcache.core.shell.sed import sed_output  # here, since a PATH shim's start is all its cost
+    from readcache.core.shell.sed import sed_output  # imported here, because starting is the only cost of a PATH shim
 
     return sed_output(claims, script, quiet=quiet)
 
 
 def _grep(program: Program) -> Claims:
-    """grep, and rg on one file: lines of the file, with `-n` numbered (":", and "-" on lines of context)."""
+    """Return the claims of grep, and of rg on one file: some lines of the file.
+
+    With `-n`, a number and ":" come before each line, on lines of context a number and "-".
+    """
     args = [arg for arg in program.args if not re.fullmatch(r"-\d+|--color=(never|auto)", arg.text or "")]
     given = options(args, "nivwxEFPGhase:f:A:B:C:m:qyS")
     files = list(given.operands)
@@ -114,7 +124,7 @@ def _echo(program: Program) -> Claims:
 
 
 def _git(program: Program) -> Claims:
-    """`git show REV:path`: a blob."""
+    """Return the claims of `git show REV:path`, which prints a blob. `git add` and `git restore` print nothing."""
     verb, *words = [arg.known for arg in program.args]
     if verb in ("add", "restore"):
         return ()
@@ -139,5 +149,5 @@ READERS |= dict.fromkeys(_SILENT.split(), lambda _: ())
 
 
 def hands_on(program: Program) -> bool:
-    """True for a `cat` that prints its stdin."""
+    """Return True for a `cat` that prints its stdin."""
     return program.name == "cat" and all(arg.text == "-" for arg in program.args)

@@ -1,7 +1,7 @@
-"""The content of a pipe, as claims, and how filters change it.
+"""The content of a pipe, as claims, and the changes that filters make.
 
-A stream is the claims about a program's output, in output order. Filters speak of *positions*: the first line of the
-stream has position 1, whatever line of the file it is. Everything here is a function of its arguments.
+A stream is the claims about a program's output, in output order. Filters use *positions*: the first line of the stream
+has position 1, even if it is another line of its file. Everything here is a function of its arguments.
 """
 
 from __future__ import annotations
@@ -21,19 +21,25 @@ ANYTHING: Claims = (Anything(),)
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """What a program finds on its stdin. `body`: the stream is just this text, from the command itself (a heredoc)."""
+    """The content of a program's stdin.
+
+    `body`: the text in the command itself (a heredoc) that is all of the stream, as written. None if there is none.
+    """
 
     claims: Claims = ANYTHING
     body: str | None = None
 
 
 def literal_stream(text: str, body: str | None = None) -> Stream:
-    """A stream of text that is known beforehand."""
+    """Return a stream of text that is known beforehand."""
     return Stream((Literal(text),) if text else (), body)
 
 
 def heredoc_stream(heredoc: Heredoc) -> Stream:
-    """Its body is the command's own text, unless tabs are taken off it."""
+    """Return the stream of a heredoc. Its `body` is the command's own text, or None if bash strips tabs from it.
+
+    Its claims are ANYTHING if bash expands the text.
+    """
     body, tabs = heredoc.body, heredoc.strip_tabs and re.search(r"(?m)^\t", heredoc.body) is not None
     if not heredoc.quoted and _EXPANDS.search(body):
         return Stream(ANYTHING, None if tabs else body)
@@ -41,7 +47,10 @@ def heredoc_stream(heredoc: Heredoc) -> Stream:
 
 
 def select_lines(claims: Claims, first: int, last: int | None) -> Claims:
-    """The lines at positions `first` to `last`, or unknown lines when the stream is not known lines of one file."""
+    """Return the lines at positions `first` to `last`. `last` is None for the end of the stream.
+
+    Return unknown lines if the stream is not known lines of one file.
+    """
     match claims:
         case (FileLines(keys=(_,), lines=(start, end)) as file,):
             low = start + first - 1
@@ -52,7 +61,10 @@ def select_lines(claims: Claims, first: int, last: int | None) -> Claims:
 
 
 def select_tail(claims: Claims, count: int) -> Claims:
-    """The last `count` lines: known when the stream's last line is, for a file that is long enough."""
+    """Return the last `count` lines. Their numbers assume that the file is long enough for the lines claimed.
+
+    Return unknown lines if the last line of the stream is not known.
+    """
     match claims:
         case (FileLines(keys=(_,), lines=(start, int(end))),):
             total = end - start + 1
@@ -61,7 +73,10 @@ def select_tail(claims: Claims, count: int) -> Claims:
 
 
 def unknown(claims: Claims, *, gaps: bool = False) -> Claims:
-    """Some of the stream's lines, which is not known; with `gaps` lines between may be missing."""
+    """Return claims for some unknown lines of the stream. `gaps`: lines between numbered lines may be missing.
+
+    Return ANYTHING if the stream contains other text than lines of files, or numbers in several forms.
+    """
     if not claims:
         return ()
     files = [claim for claim in claims if isinstance(claim, FileLines)]
@@ -75,9 +90,9 @@ def unknown(claims: Claims, *, gaps: bool = False) -> Claims:
 
 
 def number_lines(claims: Claims, sep: str, start: int = 1) -> Claims:
-    """The stream with line numbers from `start` on in front of its lines.
+    """Return the stream with line numbers from `start` on before its lines, and with `sep` after each number.
 
-    The numbers say something about the first file alone.
+    The numbers are known for the first file only. Anything may follow it.
     """
     match claims[:1]:
         case (FileLines(keys=(_,), lines=(first, _), sep=None) as file,):

@@ -1,7 +1,7 @@
 """The syntax tree of a shell command.
 
-Only what the readers and writers need: simple commands with words and redirections, and how they are joined. What has
-no place here is `Opaque`. Positions are not kept; a word keeps its source text.
+The tree contains only the parts that the readers and writers need: simple commands with words and redirections, and the
+operators that join them. Everything else is `Opaque`. Positions are not kept; a word keeps its source text.
 """
 
 from __future__ import annotations
@@ -12,16 +12,19 @@ from typing import Union
 
 
 class Refused(Exception):
-    """Bash would refuse this source, or it is beyond us. Never leaves `parse_command`."""
+    """The error for a source that bash would refuse or that readcache cannot parse.
+
+    Never leaves the package `shell`.
+    """
 
 
 class TooLong(Exception):
-    """The command is beyond what is worth reading. Never leaves the package `shell`."""
+    """The error for a command that is too long to be worth reading. Never leaves the package `shell`."""
 
 
 @dataclass(frozen=True, slots=True)
 class WordText:
-    """Literal characters of a word, quotes and escapes already taken off."""
+    """Literal characters of a word, already without quotes and escapes."""
 
     text: str
     quoted: bool = False  # quoted text neither globs nor splits
@@ -29,7 +32,7 @@ class WordText:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """`$NAME` or `${NAME}`, nothing fancier; a leading `~` is a quoted HOME."""
+    """A plain `$NAME` or `${NAME}`. A leading `~` is a quoted HOME."""
 
     name: str
     quoted: bool = False
@@ -37,7 +40,7 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A part that only running the command can tell: `$(…)`, `${x:-y}`, `$((…))`, `$1`, `<(…)`, `{a,b}`."""
+    """A part that only running the command would show: `$(…)`, `${x:-y}`, `$((…))`, `$1`, `<(…)`, `{a,b}`."""
 
     source: str
 
@@ -55,9 +58,9 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Heredoc:
-    """The body of `<<WORD`: the text between, with its final newline; `quoted` bodies are taken literally by bash.
+    """The body of `<<WORD`: the text up to the delimiter, with its final newline. Bash takes `quoted` bodies literally.
 
-    It is the source's text: it still has the tabs that `<<-` strips, and the backslashes and expansions of an unquoted
+    It is the source's text. It still has the tabs that `<<-` strips, and the backslashes and expansions of an unquoted
     body.
     """
 
@@ -68,7 +71,10 @@ class Heredoc:
 
 @dataclass(frozen=True, slots=True)
 class Redirect:
-    """`fd op target`; for `<<` the target is None and `heredoc` holds the body. fd None: the operator's default."""
+    """`fd op target`.
+
+    For `<<` the target is None and `heredoc` contains the body. `fd` is None for the operator's default.
+    """
 
     op: str  # one of < > >> >| &> &>> >& <& <> << <<- <<<
     target: Word | None
@@ -78,7 +84,7 @@ class Redirect:
 
 @dataclass(frozen=True, slots=True)
 class SimpleCommand:
-    """A simple command: `A=1 B=2 words… redirects…` (any of the three may be missing). `time` is a word like others."""
+    """A simple command: `A=1 B=2 words… redirects…`. Any of the three may be missing. `time` is a word like others."""
 
     words: tuple[Word, ...]
     redirects: tuple[Redirect, ...] = ()
@@ -87,19 +93,19 @@ class SimpleCommand:
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """`a | b |& c`. One command alone is not wrapped."""
+    """`a | b |& c`. A single command is not wrapped."""
 
     commands: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """`a && b || c; d & e`: items with the operator that stands BEFORE each (the first has ";"): ; && || &.
+    """`a && b || c; d & e`: items, each with the operator BEFORE it: ; && || &. The first item has ";".
 
-    A newline is a ";". Bash's && and || bind alike, from left to right, so all is one flat list; an "&" before an item
-    says that the && / || chain before it went into the background, and a last `&` is followed by an empty `Command`.
-    An empty script has no items; one item alone is not wrapped. An `if` is a group of parts that all have "||" before
-    them: each may run or not.
+    A newline is a ";". Bash's && and || have the same precedence, from left to right, so everything is one flat list.
+    An "&" before an item says that the && / || chain before it went into the background. An empty `SimpleCommand`
+    follows a last `&`. An empty script has no items. A single item is not wrapped. An `if` is a group of parts that all
+    have "||" before them: each may run or not.
     """
 
     items: tuple[tuple[str, Node], ...]
@@ -107,7 +113,7 @@ class Sequence:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """`{ … }`, or `( … )` when `subshell`."""
+    """`{ … }`, or `( … )` if `subshell` is True."""
 
     body: Node
     subshell: bool
@@ -116,7 +122,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class For:
-    """`for name in words; do body; done`; words None without an `in`."""
+    """`for name in words; do body; done`. `words` is None without an `in`."""
 
     name: str
     words: tuple[Word, ...] | None
@@ -126,19 +132,19 @@ class For:
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """Anything else: while, until, case, select, functions, [[ ]], (( )), `!`. Its source text is kept."""
+    """Any other command: while, until, case, select, functions, [[ ]], (( )), `!`. Its source text is kept."""
 
     source: str
 
 
-# `Union` and not `|`: the alias is recursive, and Python 3.10 evaluates it.
+# `Union` instead of `|`: the alias is recursive, and Python 3.10 evaluates it.
 Node = Union[SimpleCommand, Pipeline, Sequence, Group, For, Opaque]  # noqa: UP007
 
 
 def literal(word: Word, variables: Mapping[str, str]) -> str | None:
-    """The word's text when every part is known, with `variables` filled in; else None.
+    """Return the word's text with `variables` filled in. Return None if a part is not known.
 
-    An unquoted variable whose value would be split or globbed makes the word unknown.
+    An unquoted variable makes the word unknown if bash would split or glob its value.
     """
     out: list[str] = []
     for part in word.parts:
@@ -155,5 +161,5 @@ def literal(word: Word, variables: Mapping[str, str]) -> str | None:
 
 
 def has_glob(word: Word) -> bool:
-    """True if an unquoted part holds a glob character. An unquoted `~` or brace is for the parser to see."""
+    """Return True if an unquoted part contains a glob character. The parser handles an unquoted `~` or brace."""
     return any(isinstance(p, WordText) and not p.quoted and any(c in p.text for c in "*?[") for p in word.parts)

@@ -1,8 +1,8 @@
-"""Walks a parsed command in the order in which bash runs it and gathers what is printed and written.
+"""Walk a parsed command in the order in which bash runs it, and gather the lines it prints and the files it writes.
 
-Parts that bash may or may not run (the right side of `||`, the body of an `if`) are gathered as if they ran: claimed
-lines that are absent cost nothing. Their text is not a landmark, and a directory or variable that they change is
-unknown afterwards.
+Parts that bash may or may not run (the right side of `||`, the body of an `if`) are gathered as if they ran. Claimed
+lines that are absent cost nothing. The text of such parts is not a landmark. A directory or variable that they change
+is unknown afterwards.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from readcache.core.shell.syntax import (
 from readcache.core.shell.writers import Effect, authored_by, effect_of, started_by
 
 _MOST_TURNS = 50  # a loop over more words than this is not unrolled
-_CHARS_OF_A_STEP = 100  # of a script inside the command, which is parsed again
+_CHARS_OF_A_STEP = 100  # characters of an inner script, which is parsed again, that count as one step
 _MOVES = re.compile(r"\b(?:cd|pushd|popd)\b")
 _SHELLS = ("bash", "sh", "zsh", "dash")
-_END = ("exec", "exit", "kill", "return", "trap")  # or may
-_MOVE = ("pushd", "popd", "eval", "source", ".")  # or may
+_END = ("exec", "exit", "kill", "return", "trap")  # these end the shell, or may end it
+_MOVE = ("pushd", "popd", "eval", "source", ".")  # these change the directory, or may change it
 _SET_VARIABLES = (
     "declare",
     "export",
@@ -50,13 +50,13 @@ _SET_VARIABLES = (
     "typeset",
     "unset",
 )
-# What complains whenever it fails, so that silence says it did not; `test`, `grep` and `diff` fail in silence.
 _TRACES = re.compile(r"-[a-zA-Z]*[xv][a-zA-Z]*|xtrace|verbose")
+# Commands that always complain if they fail: silence means success. `test`, `grep` and `diff` can fail silently.
 _LOUD = ("cat", "cd", "chmod", "cp", "echo", "mkdir", "mv", "printf", "rm", "tee", "touch")
 
 
 def read(node: Node, cwd: str) -> Reading:
-    """The reading of a command that ran in `cwd`. Raises TooLong."""
+    """Return the reading of a command that ran in `cwd`. Raise TooLong if it has too many commands and words."""
     walk = _Walk(canonical_path(cwd, "/"))
     walk.run(node, Stream())
     return Reading(tuple(walk.out), tuple(walk.writes), tuple(walk.authored))
@@ -64,10 +64,10 @@ def read(node: Node, cwd: str) -> Reading:
 
 @dataclass(slots=True)
 class _Walk(ShellState):
-    """The state of the shell, and the way through the tree."""
+    """The state of the shell, and the methods that walk the tree."""
 
     def capture(self, node: Node, stdin: Stream) -> Stream:
-        """What `node` sends down its stdout."""
+        """Return the stream that `node` writes to its stdout."""
         if isinstance(node, SimpleCommand):
             return self.command(node, stdin)
         outer, position = self.out, self.position
@@ -82,7 +82,7 @@ class _Walk(ShellState):
     # structure
 
     def run(self, node: Node, stdin: Stream) -> None:
-        """Walks any node."""
+        """Walk any node, and add its output to `out`."""
         if isinstance(node, SimpleCommand):
             self.emit(self.command(node, stdin).claims)
         elif isinstance(node, Pipeline):
@@ -96,7 +96,7 @@ class _Walk(ShellState):
                 self.compound(node, stdin)
 
     def compound(self, node: Group | For, stdin: Stream) -> None:
-        """A group or loop with the redirections behind it."""
+        """Walk a group or loop with the redirections after it."""
         redirected = self.redirect(node.redirects, stdin)
         stdin = redirected.stdin
         if not redirected.prints:
@@ -110,7 +110,7 @@ class _Walk(ShellState):
             self.run(node.body, stdin)
 
     def sequence(self, node: Sequence, stdin: Stream) -> None:
-        """`a && b || c; d & e`. Background output may arrive at any time."""
+        """Walk `a && b || c; d & e`. Background output may arrive at any time."""
         chain: list[tuple[str, Node]] = []
         for k, (op, item) in enumerate(node.items):
             chain.append((op, item))
@@ -126,9 +126,9 @@ class _Walk(ShellState):
                 chain = []
 
     def chain(self, chain: list[tuple[str, Node]], stdin: Stream) -> None:
-        """`a && b || c`, with all of it taken to run."""
+        """Walk `a && b || c`, as if all of it ran."""
         status_covers = all(op != "||" for op, _ in chain)
-        loud = True  # what ran before would have complained if it had kept the next from running
+        loud = True  # the commands before would have complained if they had kept the next from running
         for op, item in chain:
             if op == "||":
                 with self.uncertain():
@@ -139,7 +139,7 @@ class _Walk(ShellState):
             loud = loud and _is_loud(item)
 
     def loop(self, node: For, stdin: Stream) -> None:
-        """`for`, unrolled when its words are known; else some of what its turns print."""
+        """Walk `for`, unrolled if its words are known. Otherwise emit some unknown lines of the output of its turns."""
         words = [self.arg(word) for word in node.words or ()]
         known = node.words is not None and all(word.text is not None and not word.glob for word in words)
         if known and len(words) <= _MOST_TURNS:
@@ -151,13 +151,13 @@ class _Walk(ShellState):
             return
         claims: Claims = ANYTHING if len(words) > _MOST_TURNS else ()
         with self.uncertain():
-            for word in words[:_MOST_TURNS] or [Arg(None, None)]:  # a glob stands for one turn with the pattern
+            for word in words[:_MOST_TURNS] or [Arg(None, None)]:  # a glob counts as one turn with the pattern
                 self.assign(node.name, word.text)
                 claims += self.capture(node.body, stdin).claims
         self.emit(unknown(claims))
 
     def opaque(self, node: Opaque) -> None:
-        """Anything may be printed, but for a bare test, which prints nothing. Commands inside may write."""
+        """Emit Anything, except for a bare test, which prints nothing. Commands inside may write."""
         if node.source.startswith(("[[", "((")):
             return
         self.emit(ANYTHING)
@@ -170,7 +170,7 @@ class _Walk(ShellState):
                 self.capture(command, Stream())
 
     def pipeline(self, node: Pipeline, stdin: Stream) -> Stream:
-        """Each command in a subshell of its own."""
+        """Walk each command in its own subshell. Return the stream of the last command."""
         stream = stdin
         for command in node.commands:
             with self.subshell(), self.doubting(status_covers=command is node.commands[-1]):
@@ -180,7 +180,7 @@ class _Walk(ShellState):
     # simple commands
 
     def redirect(self, redirects: tuple[Redirect, ...], stdin: Stream) -> Redirected:
-        """The streams behind the redirections; the files that these write are noted."""
+        """Return the streams after the redirections, and record the files that the redirections write."""
         out = Redirected(stdin)
         for item in redirects:
             if item.op.startswith("<") and item.op != "<>":
@@ -195,11 +195,14 @@ class _Walk(ShellState):
         return out
 
     def arg(self, word: Word) -> Arg:
-        """The argument that `word` becomes here."""
+        """Return the argument that `word` becomes here."""
         return arg_of(word, self.variables, self.cwd)
 
     def command(self, node: SimpleCommand, stdin: Stream) -> Stream:
-        """One simple command: its redirections, then what the program prints and writes."""
+        """Walk one simple command: its redirections, then the program's effect.
+
+        Return the stream that is still printed or piped.
+        """
         self.count(1 + len(node.words))
         redirected = self.redirect(node.redirects, stdin)
         if not node.words:
@@ -221,7 +224,7 @@ class _Walk(ShellState):
         return printed if redirected.prints else Stream(())
 
     def effect(self, program: Program) -> Effect:
-        """What a program prints and writes."""
+        """Return the claims about the output of a program and the files that it writes."""
         try:
             if program.name in _SHELLS:
                 return self.shell(program)
@@ -233,7 +236,7 @@ class _Walk(ShellState):
         return effect_of(program)
 
     def shell(self, program: Program) -> Effect:
-        """`bash -c SCRIPT`. What a script in a file or on stdin does is not known."""
+        """Return the effect of `bash -c SCRIPT`. The effect of a script in a file or on stdin is not known."""
         option, *rest = program.args or (text_arg(""),)
         if not rest or not re.fullmatch(r"-[a-z]*c", option.known):
             return Effect(ANYTHING)
@@ -245,11 +248,11 @@ class _Walk(ShellState):
         with self.subshell():
             self.variables = {}
             self.traced = re.search("[xv]", option.known) is not None
-            inner = Sequence(((";", node),)) if self.traced else node  # `emit` adds what is traced
+            inner = Sequence(((";", node),)) if self.traced else node  # `emit` adds the traced lines
             return Effect(self.capture(inner, program.stdin).claims)
 
     def builtin(self, program: Program) -> None:
-        """What the shell's own commands do to directory and variables."""
+        """Apply the effects of the shell's own commands on directory, variables and tracing."""
         if program.name == "cd":
             self.change_directory(program)
         elif program.name == "set":
@@ -263,18 +266,18 @@ class _Walk(ShellState):
             self.variables.clear()
 
     def change_directory(self, program: Program) -> None:
-        """`cd`; a directory that is not known (`cd -` too) makes every relative path after it unknown."""
+        """Apply `cd`. If the directory is not known (`cd -`, for example), every relative path after it is unknown."""
         operands = [arg for arg in program.args if not re.match("-.", arg.text or "")] or [text_arg("~")]
         self.cwd = None if operands[0].glob or operands[0].text == "-" else program.key(operands[0])
 
 
 def _is_loud(node: Node) -> bool:
-    """True for a command that complains in the output whenever it fails."""
+    """Return True for a command that always complains in the output if it fails."""
     if not isinstance(node, SimpleCommand) or not node.words:
         return False
     return literal(node.words[0], {}) in _LOUD and not _hides_complaints(node.redirects)
 
 
 def _hides_complaints(redirects: tuple[Redirect, ...]) -> bool:
-    """True if stderr goes elsewhere than into the output."""
+    """Return True if stderr does not go into the output."""
     return any(redirect.fd == 2 or redirect.op.startswith("&>") for redirect in redirects)

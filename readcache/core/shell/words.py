@@ -1,6 +1,6 @@
-"""Words of a shell command: where one ends, and what is left when quotes and escapes are taken off.
+"""Words of a shell command: find the end of a word, and its text without quotes and escapes.
 
-Rules are bash's (manual, "Quoting" and "Shell Expansions"). A word is read from the source itself, never from a
+The rules come from bash (manual, "Quoting" and "Shell Expansions"). A word is read from the source itself, never from a
 parser's version of it.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from readcache.core.shell.syntax import Refused, Unknown, Variable, Word, WordPart, WordText
 
-SkipCommands = Callable[[str, int], int]  # (source, where commands begin) -> just behind the `)` that ends them
+SkipCommands = Callable[[str, int], int]  # (source, start of the commands) -> the position after the `)` that ends them
 
 _SAFE = re.compile(r"[A-Za-z0-9_./:@%+,=\-]+(?=[ \t\n;|&]|\Z)")
 _PLAIN = re.compile(r"[^ \t\n|&;()<>\\'\"`$~{}?*+@!]+")
@@ -20,7 +20,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _BRACED_NAME = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _ASSIGNED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 _BRACES = re.compile(r",|\.\.")
-# Characters. Thousands of `((`, or of `a[`, that are never closed must not take minutes.
+# Limits in characters. Without them, thousands of unclosed `((` or `a[` could take minutes.
 _LONGEST_ARITHMETIC = 1000
 LONGEST_SUBSCRIPT = 200
 _PARENTHESES = re.compile(r"""[()]|\\.|'[^']*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
@@ -28,8 +28,10 @@ _PATTERN_FOLLOWS = re.compile(rf"!?(?:[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*])(?:\[[^
 
 
 def read_word(source: str, start: int, skip_commands: SkipCommands, at: int | None = None) -> tuple[Word, int]:
-    """The word that begins at `start`, and where it ends. `at`: where the value of an assignment begins, which is
-    then the word. An empty word (`at` the end, a blank, an operator) has no parts. Raises Refused.
+    """Return the word that begins at `start`, and the position of its end.
+
+    `at`: the position at which the value of an assignment begins. The value is then the word. An empty word (at the
+    end, a blank, an operator) has no parts. Raise Refused if a quote or substitution is not closed.
     """
     if at is None and (safe := _SAFE.match(source, start)):
         text = safe.group()
@@ -39,7 +41,7 @@ def read_word(source: str, start: int, skip_commands: SkipCommands, at: int | No
 
 
 class _Reader:
-    """Reads one word. `pos` is how far it has come; `parts` what it has found."""
+    """A reader of one word. `pos` is the position that it has reached; `parts` contains the parts that it has found."""
 
     __slots__ = (
         "begin", "has_braces", "literal", "open_brace", "parts", "pos", "quoted", "skip_commands", "source", "start",
@@ -55,9 +57,9 @@ class _Reader:
         self.parts: list[WordPart] = []
         self.literal: list[str] = []  # text for the next part, `quoted` or not
         self.quoted = False
-        self.open_brace = -1  # where the first unquoted `{` is
-        self.value = -1  # where what is assigned begins, once it was looked for
-        self.has_braces = False  # a brace expansion: several words, so that nothing is known
+        self.open_brace = -1  # the position of the first unquoted `{`
+        self.value = -1  # the start of the assigned value, after it was looked for
+        self.has_braces = False  # a brace expansion gives several words, so nothing is known
 
     def word(self) -> Word:
         while self.step():
@@ -70,7 +72,7 @@ class _Reader:
         return Word(tuple(full or self.parts[:1]), text)
 
     def step(self) -> bool:
-        """One step through an unquoted stretch; False at the word's end."""
+        """Read one step of unquoted text. Return False at the word's end."""
         source, pos = self.source, self.pos
         if plain := _PLAIN.match(source, pos):
             self.take(plain.group(), plain.end())
@@ -100,7 +102,7 @@ class _Reader:
         return True
 
     def take(self, text: str, end: int, *, quoted: bool = False) -> None:
-        """Literal text; the source is read up to `end`."""
+        """Add literal text. The source is read up to `end`."""
         if quoted != self.quoted:
             self.flush()
             self.quoted = quoted
@@ -121,7 +123,7 @@ class _Reader:
         self.part(Unknown(self.source[self.pos : end]), end)
 
     def escape(self) -> None:
-        """A backslash outside quotes: the next character is itself, a newline is nothing."""
+        """Read a backslash outside quotes: the next character is literal, a newline is removed."""
         following = self.source[self.pos + 1 : self.pos + 2]
         if following == "\n":
             self.pos += 2
@@ -131,7 +133,7 @@ class _Reader:
             self.take("\\", self.pos + 1, quoted=True)
 
     def double_quoted(self) -> None:
-        """Behind a `"`, up to and with the next one."""
+        """Read the text after a `"`, up to and including the next one."""
         source = self.source
         self.take("", self.pos, quoted=True)
         while not source.startswith('"', self.pos):
@@ -148,7 +150,10 @@ class _Reader:
         self.pos += 1
 
     def expansion(self, *, quoted: bool) -> None:
-        """At a `$` or a backtick (or, in double quotes, at the end of an unclosed string)."""
+        """Read the expansion at a `$` or a backtick.
+
+        Raise Refused at the end of the source: a double quote is not closed.
+        """
         source, pos = self.source, self.pos
         if pos >= len(source):
             raise Refused("unclosed double quote")
@@ -177,7 +182,11 @@ class _Reader:
             self.take("$", pos + 1, quoted=quoted)
 
     def at_tilde(self) -> bool:
-        """True where bash expands a tilde: at the start of a word, or of what is assigned."""
+        """Return True if bash expands a tilde at this position.
+
+        These are the start of a word, the start of an assigned value, and the position after an unquoted `:` in that
+        value.
+        """
         if self.pos == self.start:
             return True
         if self.value < 0:
@@ -196,7 +205,10 @@ class _Reader:
             self.unknown(self.pos + 1)
 
     def brace(self, char: str) -> None:
-        """Bash's pairing of braces is peculiar (`{0},}` is expanded): a comma between any two is enough."""
+        """Record a brace, and whether the word has a brace expansion.
+
+        Bash pairs braces in an unusual way (it expands `{0},}`), so a comma or `..` between any two braces is enough.
+        """
         if char == "{" and self.open_brace < 0 and self.begin == self.start:
             self.open_brace = self.pos
         elif char == "}" and self.open_brace >= 0:
@@ -211,7 +223,7 @@ def _find(source: str, what: str, pos: int) -> int:
 
 
 def _skip_escaped(source: str, pos: int, quote: str) -> int:
-    """Behind the unescaped quote that closes the one at `pos`."""
+    """Return the position after the unescaped quote that closes the quote at `pos`. Raise Refused if there is none."""
     pos += 1
     while not source.startswith(quote, pos):
         if pos >= len(source):
@@ -221,7 +233,10 @@ def _skip_escaped(source: str, pos: int, quote: str) -> int:
 
 
 def skip_arithmetic(source: str, pos: int) -> int | None:
-    """Behind the `))` that closes the `((` at `pos`; None when there is none: nested subshells look the same."""
+    """Return the position after the `))` that closes the `((` at `pos`.
+
+    Return None if there is none: nested subshells look the same.
+    """
     if not source.startswith("((", pos):
         return None
     depth = 0
@@ -237,7 +252,7 @@ def skip_arithmetic(source: str, pos: int) -> int | None:
 
 
 def _skip_parameter(source: str, pos: int, quoted: bool, skip_commands: SkipCommands) -> int:
-    """Behind the `}` of the `{` at `pos`. In double quotes a `'` is itself, except in patterns."""
+    """Return the position after the `}` of the `{` at `pos`. In double quotes a `'` is literal, except in patterns."""
     single_quotes = not quoted or _PATTERN_FOLLOWS.match(source, pos + 1) is not None
     return _skip_balanced(source, pos, "{", "}", skip_commands, single_quotes=single_quotes)
 
@@ -245,9 +260,9 @@ def _skip_parameter(source: str, pos: int, quoted: bool, skip_commands: SkipComm
 def _skip_balanced(
     source: str, pos: int, opening: str, closing: str, skip_commands: SkipCommands, *, single_quotes: bool = True
 ) -> int:
-    """Behind the bracket that closes the one at `pos`; quotes and substitutions inside are stepped over.
+    """Return the position after the bracket that closes the bracket at `pos`. Skip quotes and substitutions inside.
 
-    Inside `${…}` only `${` opens another level, which is read by itself.
+    Inside `${…}`, only `${` opens another level, which is read separately. Raise Refused if the bracket is not closed.
     """
     pos += 1
     depth = 1
@@ -271,7 +286,7 @@ def _skip_balanced(
 
 
 def _skip_expansion(source: str, pos: int, skip_commands: SkipCommands) -> int:
-    """Behind the double-quoted string or the expansion at `pos`."""
+    """Return the position after the double-quoted string or the expansion at `pos`."""
     reader = _Reader(source, pos, pos, skip_commands)
     if source[pos] == '"':
         reader.pos += 1

@@ -1,7 +1,8 @@
-"""What programs write: a table from a program's name to the files it writes and what it prints.
+"""Files that programs write: a table from a program's name to a function that returns them and the output.
 
-The table holds what agents edit files with. `guesses` says what an interpreter may write. An in-place editor may write
-any file if its files are not known. Any other program counts as writing nothing: the next read's bytes decide.
+The table contains the programs with which agents edit files. `guesses` finds the files that an interpreter may write.
+An in-place editor may write any file if its files are not known. Any other program counts as writing nothing: the next
+read's bytes decide.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ from readcache.core.shell.streams import ANYTHING, Claims, Stream
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a program prints, the keys that it writes, those that it may write, and the texts it puts into files."""
+    """The claims about a program's output, and the keys of the files that it writes.
+
+    `authored`: the texts that it puts into files. `possible_writes`: the keys of files that it may write.
+    """
 
     claims: Claims = ()
     writes: tuple[str, ...] = ()
@@ -28,11 +32,11 @@ class Effect:
     possible_writes: tuple[str, ...] = ()
 
 
-Writer = Callable[[Program], "Effect | None"]  # None: this program writes nothing, ask the readers
+Writer = Callable[[Program], "Effect | None"]  # None: this program writes nothing, so the table of `readers` decides
 
 
 def _operands(program: Program) -> list[Arg]:
-    """Every argument that does not look like an option."""
+    """Return every argument that does not look like an option."""
     return [arg for arg in program.args if not (arg.text or "").startswith("-")]
 
 
@@ -49,14 +53,14 @@ def _sed(program: Program) -> Effect | None:
         return None
     try:
         _, files, _ = sed_script(program)
-    except CannotTell:  # which of these are files is not known, but files stand last
+    except CannotTell:  # it is not known which of these are files, but files come last
         operands = _operands(program)
         return Effect(ANYTHING, possible_writes=_keys(program, operands) + _unknown(program, operands[-1:]))
     return Effect((), _keys(program, files), possible_writes=_unknown(program, files))
 
 
 def _unknown(program: Program, files: Iterable[Arg]) -> tuple[str, ...]:
-    """WHOLE_TREE if one of these files is not known."""
+    """Return (WHOLE_TREE,) if one of these files is not known, otherwise ()."""
     return (WHOLE_TREE,) if any(program.key(file) is None for file in files) else ()
 
 
@@ -67,14 +71,21 @@ def _tee(program: Program) -> Effect:
 
 
 def authored_by(stdin: Stream, keys: Iterable[str], *, append: bool) -> tuple[Authored, ...]:
-    """The part of `stdin` that is the command's own text, as the contents of the files `keys`."""
+    """Return the part of `stdin` that is the command's own text, as the contents of the files `keys`.
+
+    The number of the first line is 0 (unknown) if the text is appended, otherwise 1.
+    """
     if stdin.body is None:
         return ()
     return tuple(Authored(key, stdin.body, 0 if append else 1) for key in keys)
 
 
 def _copy(program: Program) -> Effect:
-    """cp and mv: the target, or the files below it if it is seen to be a directory; mv writes its sources too."""
+    """Return the effect of cp and mv. mv also writes its sources.
+
+    They write the target, or the files below it if it is clearly a directory. Raise CannotTell if there are fewer than
+    two files or if an option names the target.
+    """
     files = _operands(program)
     if len(files) < 2 or _has_flag(program, r"-[A-Za-z]*t|--target"):
         raise CannotTell
@@ -90,7 +101,10 @@ def _remove(program: Program) -> Effect:
 
 
 def _git(program: Program) -> Effect | None:
-    """`git mv` and `git rm`. What else git writes (a checkout, a stash) is for the next read to tell."""
+    """Return the effect of `git mv` and `git rm`.
+
+    The next read shows everything else that git writes (a checkout, a stash).
+    """
     verb = program.args[0].text if program.args else None
     return WRITERS[verb](replace(program, name=verb, args=program.args[1:])) if verb in ("mv", "rm") else None
 
@@ -100,8 +114,10 @@ def _said(program: Program) -> Claims:
 
 
 def started_by(program: Program, others: Container[str]) -> Program | None:
-    """The editor, or one of the `others`, that a program in neither table starts: `sudo`, `xargs`, `find -exec`. The
-    names that the outer program adds are not known."""
+    """Return the editor, or one of the `others`, that a program in neither table starts: `sudo`, `xargs`, `find -exec`.
+
+    Return None if there is none. The names that the outer program adds are not known.
+    """
     if program.name in WRITERS or program.name in READERS:
         return None
     for at, arg in enumerate(program.args):
@@ -113,11 +129,11 @@ def started_by(program: Program, others: Container[str]) -> Program | None:
 
 
 def effect_of(program: Program) -> Effect:
-    """What any program prints and writes."""
+    """Return the effect of any program, from the tables."""
     writer, reader = WRITERS.get(program.name), READERS.get(program.name)
     try:
         written = writer(program) if writer is not None else None
-    except CannotTell:  # an option that we do not know: which of its files it writes is not known
+    except CannotTell:  # with an unknown option, it may write any of its files
         return Effect(ANYTHING, possible_writes=_keys(program, _operands(program)))
     if written is not None:
         return written
