@@ -1,4 +1,4 @@
-"""What a model is really sent: middleware that is listed behind ours may have changed it."""
+"""Check the messages that a model is really sent. Middleware that is listed after readcache may have changed them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from langchain_core.tracers.context import register_configure_hook
 
 
 class NotSent(BaseException):
-    """Ends a request before it is sent. No Exception: middleware that tries again must not catch it."""
+    """Ends a request before it is sent. Not an Exception, because middleware that retries must not catch it."""
 
 
 class _Look(BaseCallbackHandler):  # type: ignore[misc]  # no types where these are checked
@@ -31,7 +31,7 @@ register_configure_hook(_LOOK, inheritable=False)
 
 @contextmanager
 def sent_if(is_true: Callable[[Sequence[BaseMessage]], bool]) -> Iterator[None]:
-    """Within it, no chat model is sent messages for which `is_true` is false: NotSent then."""
+    """Inside the block, raise NotSent instead of sending a chat model messages for which `is_true` returns False."""
     token = _LOOK.set(_Look(is_true))
     try:
         yield
