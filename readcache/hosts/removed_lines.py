@@ -11,9 +11,12 @@ from readcache.core.model.tool_call import AskedCommand, ToolCall
 
 
 def with_numbers(call: ToolCall, output: str, session: Session) -> ToolCall:
-    """Return the call of a command with what is known of the line numbers of its `output`, from whose start the host
-    removes blank lines: how many it removed, or that the output is not complete. The file is read only if the command
-    may have printed more lines than there are."""
+    """Return the call of a command, with the facts about the line numbers of its `output`.
+
+    The host removes blank lines from the start of an output. The returned call has the number of removed lines. If that
+    number is unknown, the call's output is marked as not complete. The file is read only if the command may have
+    printed more lines than `output` has.
+    """
     asked = call.asked
     if not isinstance(asked, AskedCommand):
         return call
