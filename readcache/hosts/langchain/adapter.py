@@ -98,7 +98,7 @@ class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]
         return self._readers.sessions.stats()
 
     def close(self) -> None:
-        """Ends all conversations, and releases the store."""
+        """End all conversations, and release the store."""
         self._readers.sessions.close_all()
 
     def _shown(self, request: Any, result: Any) -> Any:

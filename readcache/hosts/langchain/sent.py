@@ -13,7 +13,7 @@ from langchain_core.tracers.context import register_configure_hook
 
 
 class NotSent(BaseException):
-    """Ends a request before it is sent. Not an Exception, because middleware that retries must not catch it."""
+    """The end of a request before it is sent. Not an Exception, because middleware that retries must not catch it."""
 
 
 class _Look(BaseCallbackHandler):  # type: ignore[misc]  # no types where these are checked
