@@ -49,8 +49,8 @@ class InstallTarget(NamedTuple):
         return tuple(word for name, value in given.items() if value for word in (name, value))
 
     def line(self, *command: str) -> str:
-        """Return the same command as one line, for a host that passes it to a shell. The line always exits with status
-        0, even if the program is gone."""
+        """Return the command of `words` as one line, for a host that passes it to a shell. The line always exits with
+        status 0, even if the program is gone."""
         import shlex
 
         words = self.words(*command)

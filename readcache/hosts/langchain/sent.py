@@ -13,7 +13,8 @@ from langchain_core.tracers.context import register_configure_hook
 
 
 class NotSent(BaseException):
-    """The end of a request before it is sent. Not an Exception, because middleware that retries must not catch it."""
+    """A signal that stops a request before it is sent. Not an Exception, because middleware that retries must not catch
+    it."""
 
 
 class _Look(BaseCallbackHandler):  # type: ignore[misc]  # no types where these are checked
