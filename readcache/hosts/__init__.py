@@ -1,6 +1,6 @@
-"""The harnesses that people use: one adapter for each.
+"""The harnesses that people use, with one adapter for each.
 
-An adapter knows its host and the public names of this package, and nothing else; no other file knows a host.
+An adapter knows only its host and the public names of this package. No other file knows a host.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ TYPE_CHECKING = False  # see readcache/__init__.py
 if TYPE_CHECKING:
     from readcache.hosts.host import Host
 
-# What `readcache init`, `uninit`, `hook` and `doctor` know, and the module of its `HOST`. Other packages add theirs as
-# entry points `readcache.hosts`.
+# Hosts that `readcache init`, `uninit`, `hook` and `doctor` know: name -> the module with its `HOST`. Other packages
+# add their hosts as entry points `readcache.hosts`.
 MODULES = {
     "claude-code": "readcache.hosts.claude_code.adapter",
     "codex": "readcache.hosts.codex.adapter",
@@ -23,7 +23,8 @@ MODULES = {
 
 
 def find_host(name: str) -> Host:
-    """The host of that name. UsageError for an unknown one, and where another package's cannot be imported."""
+    """Return the host of that name. Raise UsageError if it is unknown, or if another package's host cannot be
+    imported."""
     if name in MODULES:
         import importlib
 

@@ -1,8 +1,8 @@
-"""What a user may set for an adapter that runs inside its host, in Python or in the host's own configuration.
+"""Settings for an adapter that runs inside its host, given in Python or in the host's own configuration.
 
-The environment has its say as everywhere: `READCACHE=off` switches everything off, `READCACHE_POLICY` names a preset,
-`READCACHE_STORE` a store, `READCACHE_PROTECTED` files, `READCACHE_RESTORE` the size of a restored section, and
-`READCACHE_CLEAR` at which sizes old results are cleared.
+The environment variables work as everywhere else. `READCACHE=off` switches everything off. `READCACHE_POLICY` names a
+preset, `READCACHE_STORE` a store, and `READCACHE_PROTECTED` files. `READCACHE_RESTORE` is the size of a restored
+section, and `READCACHE_CLEAR` the sizes at which old results are cleared.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _MODES = {"on": Mode.ON, "advise": Mode.ADVISE, "off": Mode.OFF, True: Mode.ON, 
 class AdapterSettings:
     """The settings of one adapter, all of them valid."""
 
-    root: str  # the directory that relative paths are of
+    root: str  # the directory that relative paths start from
     store: Any  # as for `Session`; None: in memory
-    policy: Policy  # also of what is cleared, and put back behind a compaction: nothing, where nothing is omitted
+    policy: Policy  # also for clearing and restoring, which happen only in mode ON
     on_reply: Callable[[Reply], object] | None
 
     def told(self, reply: Reply | None) -> Reply | None:
-        """The reply, after `on_reply` was told of it; what that raises goes to the host's log."""
+        """Call `on_reply` with the reply, and return the reply. An error in `on_reply` goes to the host's log."""
         heard = self.on_reply
         if heard is not None and reply is not None:
             fallback(lambda: heard(reply), None)
@@ -55,17 +55,22 @@ class AdapterSettings:
 def adapter_settings(
     given: Mapping[str, Any], environment: Mapping[str, str] = os.environ, *, window: int | None = None
 ) -> AdapterSettings:
-    """The settings in `given`: those of `policy_by_settings`; "root" (else the directory where this process is);
-    "store"; "restore" (a Budget, a number of tokens, a share of the model's `window` of so many tokens, True for the
-    policy's, False or None for nothing); "clear" (Marks, [above, down_to] in tokens, True for the default marks in that
-    window, False for none); "on_reply" (a function that is given each Reply). Any other setting that is None counts as
-    not given. UsageError for what means nothing."""
+    """Return the settings in `given`. A setting that is None counts as not given, except "restore". Raise UsageError
+    for an invalid value.
+
+    Besides the settings of `policy_by_settings`, `given` may have "root" (default: this process's directory), "store",
+    "restore", "clear", and "on_reply" (a function that is called with each Reply).
+
+    "restore" is a Budget, a number of tokens, a share of the model's `window`, True for the policy's budget, or False
+    or None for nothing. "clear" is a Marks, [above, down_to] in tokens, True for the default marks in that window, or
+    False for none. `window`: the model's context window in tokens, if known.
+    """
     given, put_back = {name: value for name, value in given.items() if value is not None}, given
     policy = policy_by_settings(given, environment)
     budget = _budget(put_back.get("restore", True), policy.restore)
     store, heard = given.get("store") or environment.get("READCACHE_STORE") or None, given.get("on_reply")
     if "://" in str(store):
-        Session(store=store).close()  # UsageError for a URL of no kind of store
+        Session(store=store).close()  # raises UsageError for a URL of an unknown kind of store
     if heard is not None and not callable(heard):
         raise UsageError(f"invalid on_reply {heard!r}: give a function that takes a Reply")
     if policy.mode is not Mode.ON:
@@ -76,9 +81,12 @@ def adapter_settings(
 
 
 def policy_by_settings(given: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> Policy:
-    """The policy of `given`: "policy" (a Policy, or the name of a preset), "mode" ("on", "advise", "off"), "protected"
-    (globs of files never to omit or store, with commas between) and "clip" ([head, tail] in characters: how the host
-    cuts long results). A Policy is taken as it is. UsageError for what means nothing."""
+    """Return the policy in `given`. Raise UsageError for an invalid value, or an unknown setting.
+
+    "policy" is a Policy, which is used unchanged, or the name of a preset. "mode" is "on", "advise" or "off".
+    "protected" is a comma-separated list of globs of files never to omit or store. "clip" is [head, tail] in
+    characters: how the host truncates long results.
+    """
     if unknown := given.keys() - {*_SETTINGS}:
         raise UsageError(f"unknown setting {', '.join(map(str, unknown))}: choose from {', '.join(_SETTINGS)}")
     if isinstance(policy := given.get("policy"), Policy):

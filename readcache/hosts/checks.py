@@ -1,4 +1,4 @@
-"""Whether a host that was switched on is in force: its settings name a program of ours that is there and answers."""
+"""Check that an enabled host really runs readcache: its settings name a readcache program that exists and answers."""
 
 from __future__ import annotations
 
@@ -14,14 +14,18 @@ from readcache import ReadcacheError
 from readcache.hosts.host import Host, InstallTarget
 from readcache.hosts.settings_files.switch import Switch
 
-_PATIENCE = 30.0  # seconds for a program of ours to answer
+_PATIENCE = 30.0  # seconds for the readcache program to answer
 
 
 def check_host(
     host: Host, target: InstallTarget, memory: str, also: Callable[[InstallTarget], str] | None = None
 ) -> str:
-    """What is in force, in words. ReadcacheError with what is not, and what to do. `also`: say how the hook was tried,
-    too, and what this says of the place as it was switched on."""
+    """Return a sentence about how the host is enabled. Raise ReadcacheError, with the problem and its solution, if it
+    is not.
+
+    `also`: if given, the sentence reports a trial of the hook, too, and ends with the result of `also` for the install
+    target as it was switched on.
+    """
     scope, again = target.scope_option(), f"readcache init {host.name} {target.scope_option()}"
     switch = Switch(host, target, memory)
     found = switch.as_remembered()
@@ -38,7 +42,8 @@ def check_host(
 
 
 def _try_hook(host: Host, target: InstallTarget) -> str:
-    """Run the hook as the host does, on events of a made-up conversation: what it did. ReadcacheError."""
+    """Run the hook as the host does, on events of a made-up conversation. Return what it did. Raise ReadcacheError if
+    it fails."""
     words = target._replace(mode="on").words("hook", host.name)
     with tempfile.TemporaryDirectory() as directory:
         alone = {"READCACHE_STORE": os.path.join(directory, "trial.db"), "XDG_STATE_HOME": directory, "READCACHE": "on"}
@@ -54,7 +59,7 @@ def _try_hook(host: Host, target: InstallTarget) -> str:
 
 
 def _run(words: Sequence[str], text: str, environment: Mapping[str, str]) -> str:
-    """What the program prints. ReadcacheError where it does not run."""
+    """Return the program's output. Raise ReadcacheError if it does not run, or fails."""
     env: dict[str, Any] = {key: value for key, value in os.environ.items() if not key.startswith("READCACHE")}
     try:
         done = subprocess.run(

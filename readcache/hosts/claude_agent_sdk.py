@@ -3,7 +3,7 @@
     sessions = sessions_by_settings("/repo")
     options = ClaudeAgentOptions(cwd="/repo", hooks=hooks(sessions))
 
-The program that the package starts is Claude Code, so that all else is as in `claude_code`.
+The package starts Claude Code, so everything else is as in `claude_code`.
 """
 
 from __future__ import annotations
@@ -25,9 +25,11 @@ if TYPE_CHECKING:
 def sessions_by_settings(
     root: str = ".", *, store: str | None = None, policy: Policy | str | None = None, restore: Budget | bool = True
 ) -> Sessions:
-    """What `hooks` takes. `store`: as for `Session`; None for what READCACHE_STORE says, else in memory. `policy`: or
-    the name of a preset; None for what READCACHE and READCACHE_POLICY say. `restore`: of what was read, what is put
-    back after a compaction. UsageError for what means nothing."""
+    """Return the sessions that `hooks` needs. Raise UsageError for an invalid value.
+
+    `store`: as for `Session`; None for READCACHE_STORE, or memory if that is not set. `policy`: a Policy, or the name
+    of a preset; None for READCACHE and READCACHE_POLICY. `restore`: how much to restore after a compaction.
+    """
     settings = adapter_settings({"root": root, "store": store, "policy": policy, "restore": restore})
     return settings.sessions("claude-agent-sdk")
 
@@ -38,8 +40,11 @@ def hooks(
     *,
     on_reply: Callable[[Reply], object] | None = None,
 ) -> dict[HookEvent, list[HookMatcher]]:
-    """For `ClaudeAgentOptions(hooks=...)`. `sessions`: of any number of clients. `more`: hooks of your own, which are
-    called as without us. `on_reply` is called with each Reply. UsageError if it is not a function."""
+    """Return the hooks for `ClaudeAgentOptions(hooks=...)`.
+
+    `sessions`: may serve any number of clients. `more`: your own hooks, which are called as before. `on_reply`: called
+    with each Reply. Raise UsageError if it is not a function.
+    """
     from claude_agent_sdk import HookMatcher
 
     sessions.host, settings = "claude-agent-sdk", adapter_settings({"on_reply": on_reply}, {})

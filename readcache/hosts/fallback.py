@@ -1,4 +1,4 @@
-"""What an adapter returns when it fails: what the host would have without us."""
+"""The result of an adapter that fails: the host gets what it would have without readcache."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ LOG = logging.getLogger("readcache.hosts")
 
 
 def fallback(ours: Callable[[], T], otherwise: T) -> T:
-    """The result of `ours`, or `otherwise` if it raises; a warning then goes to the host's log."""
+    """Return the result of `ours`. If it raises an exception, log a warning to the host's log and return
+    `otherwise`."""
     try:
         return ours()
     except Exception:

@@ -1,6 +1,8 @@
-"""Google ADK: a plugin, the last of the list.
+"""Google ADK: a plugin.
 
-runner = Runner(..., plugins=[..., ReadcachePlugin("/repo")])
+    runner = Runner(..., plugins=[..., ReadcachePlugin("/repo")])
+
+Put it last in the list.
 """
 
 from __future__ import annotations
@@ -18,16 +20,19 @@ from readcache.hosts.tool_results import Judge
 
 
 class ReadcachePlugin(BasePlugin):  # type: ignore[misc]  # no types where these are checked
-    """`root`: the directory that relative paths are of. `tools`: by name, "bash", "read", "write", "other", "ignore" or
-    a function, where names and arguments do not tell what a tool is. `settings`: of `adapter_settings`, as `store`,
-    `policy`, `restore`, `clear` and `on_reply`. UsageError for what means nothing."""
+    """A plugin that omits visible lines from requests. Raise UsageError for an invalid value.
+
+    `root`: the directory that relative paths start from. `tools`: the kinds of tools, by name: "bash", "read", "write",
+    "other", "ignore" or a function. Only needed for tools whose names and arguments do not show their kind. `settings`:
+    as for `adapter_settings`, e.g. `store`, `policy`, `restore`, `clear` and `on_reply`.
+    """
 
     def __init__(self, root: str = ".", *, tools: Mapping[str, str | Judge] | None = None, **settings: Any) -> None:
         super().__init__(name="readcache")
         self._lists = JudgedLists("google-adk", tools, {"root": root, **settings})
 
     async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> None:
-        """Puts markers into the contents that the model is sent. The events of the conversation stay as they are."""
+        """Put markers into the contents that the model is sent. The events of the conversation do not change."""
         contents = llm_request.contents
 
         def judged() -> list[types.Content]:
@@ -38,9 +43,9 @@ class ReadcachePlugin(BasePlugin):  # type: ignore[misc]  # no types where these
         llm_request.contents = await asyncio.to_thread(fallback, judged, contents)
 
     def stats(self) -> dict[str, int]:
-        """The counters of `Session.stats`, summed over all conversations."""
+        """Return the counters of `Session.stats`, summed over all conversations."""
         return self._lists.stats()
 
     async def close(self) -> None:
-        """Ends all conversations, and releases the store."""
+        """End all conversations, and release the store."""
         self._lists.close()

@@ -1,7 +1,7 @@
 """`readcache hook HOST`: one event on stdin, the answer on stdout.
 
-A host starts it at each tool call while its user waits, so import only what the event needs. On any failure the host
-goes on as without us: print nothing, exit with status 0, and note the failure.
+A host starts it at each tool call while its user waits, so import only what the event needs. After any failure the host
+continues as without readcache: print nothing, exit with status 0, and note the failure.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ WITH_VALUE = ("--policy", "--protected", "--restore", "--store")
 
 
 def hook(words: Sequence[str], data: bytes) -> None:
-    """Answer one event, given as JSON. `words`: the command line after `hook`."""
+    """Answer one event, given as JSON. `words`: the arguments after `hook`."""
     try:
         name, settings = hook_settings(words, os.environ)
         if settings.mode == "off":
@@ -45,7 +45,7 @@ def hook(words: Sequence[str], data: bytes) -> None:
 
 
 def hook_settings(words: Sequence[str], environ: Mapping[str, str]) -> tuple[str, Settings]:
-    """(the host's name, the settings) of a hook. UsageError."""
+    """Return (the host's name, the settings) of a hook. Raise UsageError for invalid arguments or settings."""
     name, flags = _read_words(words)
     settings = read_settings(environ, flags)
     settings = settings._replace(mode="off") if flags.get("off") else settings
@@ -55,8 +55,11 @@ def hook_settings(words: Sequence[str], environ: Mapping[str, str]) -> tuple[str
 
 
 def hook_answer(name: str, data: bytes, sessions: Sessions) -> str:
-    """The answer's JSON; "" for none. UsageError; ValueError for a number that JSON lacks; any error that a malformed
-    event causes in the host's adapter."""
+    """Return the answer as JSON, or "" for no answer.
+
+    Raise UsageError if the host is unknown or the event is not an object, and ValueError if the event is not JSON or
+    the answer has a number that JSON lacks. A malformed event may cause any error in the host's adapter.
+    """
     import json
 
     from readcache.hosts import find_host
@@ -69,7 +72,7 @@ def hook_answer(name: str, data: bytes, sessions: Sessions) -> str:
 
 
 class _AtFirstUse:
-    """The `Sessions` that `make` gives, made at the first use: most of a hook's time is that import."""
+    """A `Sessions` that `make` creates at the first use, because importing it takes most of a hook's time."""
 
     def __init__(self, make: Callable[[], Sessions]) -> None:
         self.make, self.made = make, cast("Sessions | None", None)
@@ -80,8 +83,11 @@ class _AtFirstUse:
 
 
 def end_event(sessions: Sessions, *, was_shown: bool, keep: bool) -> None:
-    """End an event to which these sessions were lent (see `Sessions.at`). `keep`: hold its conversations for the next
-    one. Results that were not shown are shown again later. Failures that no store took are noted."""
+    """End an event that used these sessions (see `Sessions.at`), and note the failures that no store has recorded.
+
+    `was_shown`: the model was shown the results. If not, they are shown again when the conversation continues. `keep`:
+    keep the event's conversations open for the next event.
+    """
     from readcache.process import failures
 
     lent = sessions.lent or {}
@@ -94,27 +100,28 @@ def end_event(sessions: Sessions, *, was_shown: bool, keep: bool) -> None:
 
 
 def _make_sessions(name: str, settings: Settings) -> Sessions:
-    """Return the sessions of a host's hooks, in this directory. UsageError."""
+    """Return the sessions for a host's hooks, in the current directory. Raise UsageError for an invalid setting."""
     from readcache import Sessions
     from readcache.process.buffered import chosen_policy
     from readcache.process.state import is_off, store_file
 
     policy, root, store = chosen_policy(settings), os.getcwd(), settings.store_spec()
     if store_file(store) is None:
-        import logging  # the client of a server has it already
+        import logging  # costs no time: the store's client imports it anyway
 
-        logging.getLogger("readcache").addHandler(logging.NullHandler())  # a hook prints its answer, or nothing
+        logging.getLogger("readcache").addHandler(logging.NullHandler())  # a hook prints only its answer
     return Sessions(store=store, local=True, is_off=is_off).at(None, root, policy, name)
 
 
 def python_program() -> tuple[str, ...]:
-    """Return the words that start this readcache, isolated: no variable or directory of the agent's decides what Python
-    imports. By the package's path, since -I finds nothing of `pip install --user`."""
+    """Return the command that starts this readcache: the Python program and its arguments."""
+    # With -I, no variable or directory of the agent decides what Python imports. But -I does not find packages of
+    # `pip install --user`, so name the package by its path.
     return sys.executable, "-I", os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def _read_words(words: Sequence[str]) -> tuple[str, Mapping[str, str]]:
-    """(the host's name, the options). UsageError."""
+    """Return (the host's name, the options). Raise UsageError for invalid arguments."""
     names, flags, left = list[str](), dict[str, str](), iter(words)
     for word in left:
         if word in WITH_VALUE:

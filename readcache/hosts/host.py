@@ -1,5 +1,7 @@
-"""What the command line must know of a host: the settings that switch it on, and the function that answers its hooks.
-Slow imports are avoided: a hook is a process for each tool call.
+"""The facts that the command line needs about a host: its settings for readcache, and the function that answers its
+hooks.
+
+A hook is a new process for each tool call, so slow imports are avoided here.
 """
 
 from __future__ import annotations
@@ -11,58 +13,59 @@ if TYPE_CHECKING:
     from readcache import Sessions
     from readcache.hosts.scripted import Scripted
 
-HOOK_SECONDS = 5  # that a host waits for a hook; beyond them the agent has the real output
+HOOK_SECONDS = 5  # a host waits this long for a hook; after that the agent gets the real output
 
 
 class InstallTarget(NamedTuple):
-    """The place at which a host is switched on."""
+    """The settings in which a host is switched on: the user's or a project's."""
 
     root: str  # the project's directory, absolute
-    home: str  # the user's
-    is_user: bool  # for all of the user's projects, not for this one alone
-    program: tuple[str, ...]  # the words that start this readcache, e.g. ("/venv/bin/readcache",)
+    home: str  # the user's home directory
+    is_user: bool  # for all of the user's projects, not only for this one
+    program: tuple[str, ...]  # the command that starts this readcache, e.g. ("/venv/bin/readcache",)
     mode: str  # "on", "advise" or "off"
     policy: str  # the name of a preset, see `Policy.named`
-    environment: Mapping[str, str] = {}  # this process's: some hosts name their directory there
-    client: str = ""  # the program that asks the server for hooks, see shims/tool.c; "" where none was built
-    protected: str = ""  # globs of files never to omit or store, with commas between
-    restore: str = ""  # tokens that are put back after a compaction; "" for the default
+    environment: Mapping[str, str] = {}  # of this process: some hosts name their directory in it
+    client: str = ""  # the program that asks the server for hooks, see shims/tool.c; "" if not built
+    protected: str = ""  # comma-separated globs of files never to omit or store
+    restore: str = ""  # tokens to restore after a compaction; "" for the default
 
     def scope_option(self) -> str:
-        """The option of `init` that means this place."""
+        """Return the option of `init` that selects this target."""
         return "--user" if self.is_user else "--project"
 
     def words(self, *command: str) -> tuple[str, ...]:
-        """The words that start `readcache COMMAND` with this mode and policy, for a host that starts it by words."""
+        """Return the command that starts `readcache COMMAND` with this mode and policy, for a host that takes a list of
+        arguments."""
         mode = () if self.mode == "on" else (f"--{self.mode}",)
         program = (self.client, *self.program) if self.client and command[0] == "hook" else self.program
         return (*program, *command, *mode, *self.policy_words())
 
     def policy_words(self) -> tuple[str, ...]:
-        """The options of the policy; none for the default one: then READCACHE_POLICY and READCACHE_PROTECTED have
-        their say."""
+        """Return the options of the policy. The default policy has none: then READCACHE_POLICY and READCACHE_PROTECTED
+        count."""
         policy = "" if self.policy == "default" else self.policy
         given = {"--policy": policy, "--protected": self.protected, "--restore": self.restore}
         return tuple(word for name, value in given.items() if value for word in (name, value))
 
     def line(self, *command: str) -> str:
-        """The same as one line, for a host that gives it to a shell. It ends with status 0 even where the program is
-        gone: some hosts take any other for a refusal, and withhold what their tool printed. A program that is looked
-        for on PATH cannot be started with -I, so the shell takes from it the variables that can keep Python from
-        starting."""
+        """Return the command of `words` as one line, for a host that passes it to a shell. The line always exits with
+        status 0, even if the program is gone."""
         import shlex
 
         words = self.words(*command)
+        # A program on PATH cannot be started with -I. So the shell empties the variables that can stop Python.
         isolated = "" if "/" in words[0] else "PYTHONHOME= PYTHONPATH= "
+        # Some hosts treat any other status as a refusal, and do not show what their tool printed.
         return f"{isolated}{shlex.join(words)} || exit 0"
 
 
 class Entry(NamedTuple):
-    """A value that is put into a settings file of JSON with comments.
+    """A value that is inserted into a settings file of JSON with comments.
 
-    `keys` leads to it from the top; objects and lists that are missing are made. If the last key is "+", `value` is put
-    at the front of a list; else it is set, which is refused where the user has another value. A text in it has to name
-    readcache and its command, so that it is known again when nothing else remembers it.
+    `keys` lead to it from the top. Missing objects and lists are created. If the last key is "+", `value` becomes the
+    first item of a list. Otherwise the key is set to `value`, which is refused if the user has another value there. A
+    text in `value` must name readcache and its command, so that the entry is recognised if no record of it is left.
     """
 
     path: str
@@ -71,38 +74,39 @@ class Entry(NamedTuple):
 
 
 def hook_entry(target: InstallTarget, host: str, path: str, event: str, matcher: str, **more: object) -> Entry:
-    """A hook as several hosts have it in their settings."""
+    """Return the entry of a hook, in the form that several hosts use in their settings."""
     hook = {"type": "command", "command": target.line("hook", host), "timeout": HOOK_SECONDS, **more}
     return Entry(path, ("hooks", event, "+"), {"matcher": matcher, "hooks": [hook]})
 
 
 class OwnFile(NamedTuple):
-    """A file that is ours as a whole: a plugin, a hook's script. It says `readcache init NAME` in a comment, which is
-    how it is known again."""
+    """A file that belongs to readcache as a whole: a plugin, or a hook's script. It is recognised by the words
+    `readcache init NAME` in a comment."""
 
     path: str
     text: str
 
 
 class Host(NamedTuple):
-    """One host. `hook` answers an event of its hooks; None: nothing is printed, and the host goes on as without us."""
+    """One host. `hook` returns the answer to an event of its hooks. If it is None or returns None, nothing is printed,
+    and the host continues as without readcache."""
 
     name: str
-    mode: str  # without --advise or --off: "on" where the host tells what leaves the conversation, else "advise"
-    why: str  # of that mode, one sentence that `init` prints
+    mode: str  # the default mode: "on" if the host shows what leaves the conversation, otherwise "advise"
+    why: str  # the reason for that mode: one sentence that `init` prints
     changes: Callable[[InstallTarget], Sequence[Entry | OwnFile]]
     hook: Callable[[Mapping[str, Any], Sessions], Mapping[str, Any] | None] | None = None
-    # Why nothing can be omitted here, though the host's mode is "on"; None: it can.
+    # Returns the reason why nothing can be omitted here although the host's mode is "on"; None if lines can be.
     only_advises: Callable[[InstallTarget], str | None] = lambda _: None
-    # What `doctor` says; raises ReadcacheError with what is wrong.
+    # Returns what `doctor` reports. Raises ReadcacheError if something is wrong.
     in_force: Callable[[InstallTarget], str] | None = None
-    # Events of a made-up conversation, the last of which `hook` answers; what they need is written into the directory.
+    # Returns events of a made-up conversation, and writes their files into the directory. `hook` answers the last one.
     trial: Callable[[str], Sequence[Mapping[str, Any]]] = lambda _: ()
-    # Files of all the ways to switch it on: another than today's may have been used before.
+    # Returns the files of all ways to switch the host on, because another way may have been used before.
     former_files: Callable[[InstallTarget], Sequence[str]] = lambda _: ()
-    keeps: bool = True  # what it showed stays in the user's store
-    # What is left to the user once the settings are written.
+    keeps: bool = True  # the results that it showed stay in the user's store
+    # Returns what the user must do after the settings are written.
     todo: Callable[[InstallTarget], str] = lambda _: "start it anew"
-    # Why the host is not switched on in the best way that there is for it, which `init` prints; "" if it is.
+    # Returns the reason, for `init` to print, why the host is not switched on in its best way; "" if it is.
     second_best: Callable[[InstallTarget], str] = lambda _: ""
-    scripted: Callable[[], Scripted] | None = None  # how it is run with a model that is a script
+    scripted: Callable[[], Scripted] | None = None  # returns how to run it with a scripted model

@@ -1,7 +1,7 @@
-"""Message lists, judged before each request, for hosts that let us change what the model is sent and nothing else.
+"""Message lists, judged before each request, for hosts that let an adapter change only the messages sent to the model.
 
 The host keeps each result as its tool gave it. New results in the list are judged, and older markers are kept true.
-Everything follows from the list: one that goes back, is forked, or is taken up by another process is judged from its
+Everything follows from the list. If it goes back, is forked, or is continued by another process, it is judged from its
 beginning, and sent as before.
 """
 
@@ -29,15 +29,19 @@ from readcache.process.mode import acts, mode_named
 
 
 class ListChanges(NamedTuple):
-    """What to change in a list: other texts of results, by message and part; and what is put back, by the message that
-    a compaction left."""
+    """Changes to a list. `texts`: new texts of results, by message and part index. `sections`: restored sections, by
+    the index of the message that a compaction left."""
 
     texts: Mapping[tuple[int, int], str] = {}
     sections: Mapping[int, str] = {}
 
 
 class ListPart(NamedTuple):
-    """A part of a list, and its place there. `key`: names a call, or a result whose call is there; "" for the rest."""
+    """A part of a list. `at`: the index of its message. `nth`: its index in the message.
+
+    `key`: names a call, or a result whose call is in the list; "" for any other part. `result`: the result as a call to
+    judge, or None.
+    """
 
     at: int
     nth: int
@@ -47,11 +51,11 @@ class ListPart(NamedTuple):
     result: ToolCall | None = None
 
     def said(self) -> tuple[str, str]:
-        """Who says what; the same in each list."""
+        """Return the role and the content of the part. It is the same value in each list that has the part."""
         return self.role, self.key or self.part.text
 
     def as_chat(self, text: str) -> Raw:
-        """The part as a message in OpenAI's shape. `text`: of a result."""
+        """Return the part as a message in OpenAI's shape. `text`: the text to use for a result."""
         if self.result is not None:
             return {"role": "tool", "tool_call_id": self.key, "content": text}
         if self.part.kind is Kind.CALL:
@@ -65,9 +69,12 @@ Details = Callable[[ToolCall, Message], ToolCall]
 
 
 class JudgedLists:
-    """The lists of an adapter. `host`: its name. `tools`: by name, "bash", "read", "write", "other", "ignore" or a
-    function, where names and arguments do not tell what a tool is. `given`: as for `adapter_settings`. `details`: adds
-    what the host says about a result, in its text or in its message. UsageError for what means nothing."""
+    """The lists of an adapter. Raise UsageError for an invalid value.
+
+    `host`: the adapter's name. `tools`: the kinds of tools, by name: "bash", "read", "write", "other", "ignore" or a
+    function. Only needed for tools whose names and arguments do not show their kind. `given`: as for
+    `adapter_settings`. `details`: adds to a result the facts that the host gives in its text or message.
+    """
 
     def __init__(
         self,
@@ -81,16 +88,19 @@ class JudgedLists:
         self._sessions = self._settings.sessions(host)
 
     def stats(self) -> dict[str, int]:
-        """The counters of `Session.stats`, summed over all lists."""
+        """Return the counters of `Session.stats`, summed over all lists."""
         return self._sessions.stats()
 
     def close(self) -> None:
-        """Ends all conversations, and releases the store."""
+        """End all conversations, and release the store."""
         self._sessions.close_all()
 
     def judged(self, messages: Sequence[Message], name: str, log: str = "") -> ListChanges:
-        """What to change before the model is sent these. `name`: of the conversation and the agent in it; "" if that is
-        not known. `log`: the name by which other processes find what was put back, where one is given."""
+        """Return the changes to make before the model is sent these messages.
+
+        `name`: names the conversation and the agent in it; "" if unknown. `log`: the session's ID, for other processes
+        to find the restored sections; "" for none.
+        """
         found = list(entries(messages, self._details))
         if self._settings.policy.mode is Mode.OFF or not acts(mode_named(os.environ)):
             return ListChanges()
@@ -105,7 +115,7 @@ class JudgedLists:
             return one.judged(found, self._tools)
 
     def messages(self, messages: Sequence[Raw], name: str) -> list[Raw]:
-        """The list as the model is to be sent it, in the shape of any API. Messages that are as they were are the same
+        """Return the list as the model will be sent it, in the shape of any API. Unchanged messages are the same
         objects."""
         normal, out = normalise(messages), list(messages)
         texts, sections = self.judged(normal, name)
@@ -118,25 +128,30 @@ class JudgedLists:
         return out
 
     def _name_of(self, found: list[ListPart]) -> str:
-        """Return a session's name that follows from the list, and so does the tag of the markers."""
+        """Return a session ID that follows from the list, so that the tag of the markers does, too."""
         first = next((entry.key for entry in found if entry.result), "")
         return f"{self._host}-{digest(f'{found[0].said()} {first}')[:16]}"
 
 
 class JudgedList:
-    """One list that grows from request to request, and the texts shown for its results. `key`: its conversation in
-    `Sessions`. `name`: what the host calls the conversation."""
+    """One list that grows from request to request, and the texts shown for its results.
+
+    `key`: its conversation in `Sessions`. `name`: the host's name for the conversation.
+    """
 
     def __init__(self, session: Session, key: str, name: str, settings: AdapterSettings) -> None:
         self._session, self.key, self._name, self._settings = session, key, name, settings
-        self._texts: dict[str, tuple[str, str]] = {}  # by key, (as the tool gave it, as the model is shown it)
+        self._texts: dict[str, tuple[str, str]] = {}  # key -> (the tool's text, the text that the model is shown)
         self._entries: list[ListPart] = []  # the last list
-        self._sections: dict[tuple[str, str], str] = {}  # by what a compaction left
+        self._sections: dict[tuple[str, str], str] = {}  # role and content of what a compaction left -> section
 
     def goes_on_in(self, found: Sequence[ListPart], name: str) -> bool:
-        """True if the results that are known are in the order in which they were judged, up to the last one, and the
-        others are newer. Where none is known, true if the conversation is, and the last list had all that stands before
-        a compaction."""
+        """Return True if `found` continues this list. The conversation's name must be the same.
+
+        The known results must be in the order in which they were judged, up to the last one, and all others must be
+        newer. If no result is known, the list must have a compaction, and the last list must have had every part before
+        it.
+        """
         order = {key: index for index, key in enumerate(self._texts)}
         indexes = [order.get(entry.key, len(order)) for entry in found if entry.result]
         if name != self._name or min(indexes, default=len(order)) < len(order):
@@ -146,24 +161,24 @@ class JudgedList:
         return name != "" and compaction is not None and {entry.said() for entry in found[:compaction]} <= had
 
     def judged(self, found: list[ListPart], tools: Mapping[str, str | Judge]) -> ListChanges:
-        """What to change in this list."""
+        """Return the changes to make in this list."""
         for at in self._compactions(found):
             before, left = found[:at], found[at]
             if any(entry.key not in self._texts for entry in before if entry.result):
-                self._shown(before, tools)  # the list is read from its beginning
+                self._shown(before, tools)  # judge the list from its beginning
             keep = [entry.key for entry in found[at:] if entry.result]
             sent = [entry.as_chat("") for entry in self._entries or before]
             section = self._session.restored_section(f"{left.said()}", keep=keep, messages=sent)
             self._sections[left.said()] = section
         self._entries = found
         changes = self._shown(found, tools)
-        for call_id in list(self._session.view.waiting):  # the very list with the replies is sent now
+        for call_id in list(self._session.view.waiting):  # the list with these replies is sent now
             self._session.commit(call_id)
         return changes
 
     def _compactions(self, found: Sequence[ListPart]) -> list[int]:
-        """Where something stands in the list that a compaction left, and that was not there before: of the server's, or
-        a text in the place of results."""
+        """Return the indexes of new parts that a compaction left: compactions by the server, or a text that replaced
+        results."""
         compactions = (at for at, entry in enumerate(found) if _is_compaction(entry.part))
         new = [at for at in compactions if found[at].said() not in self._sections]
         old = [entry.said() for entry in self._entries]
@@ -197,14 +212,17 @@ class JudgedList:
         return ListChanges(texts, sections)
 
     def _as_chat(self, found: list[ListPart]) -> tuple[list[Raw], list[ListPart | None], dict[int, str]]:
-        """What the model sees of the list, as messages in OpenAI's shape, with the part that each one is; and the
-        sections in it, by the message behind which they stand."""
+        """Return (messages, parts, sections): the list as the model sees it, in OpenAI's shape.
+
+        `parts`: the part of each message, or None for a section. `sections`: the sections in the list, by the index of
+        the message after which they appear.
+        """
         compactions = (at for at, entry in enumerate(found) if _is_compaction(entry.part))
         first = max(compactions, default=0)
         chat, parts, sections = list[Raw](), list[ListPart | None](), dict[int, str]()
         for entry in found[first:]:
             given, shown = self._texts.get(entry.key, ("", ""))
-            # A new result holds no older one's text for it, as it may become a marker.
+            # A new result has no text yet: it may become a marker, so no older marker may name it as its source.
             text = shown if entry.result and given == entry.result.output else entry.part.text
             message, last = entry.as_chat(text if entry.key in self._texts else ""), parts[-1] if parts else None
             if entry.part.kind is Kind.CALL and last and last.part.kind is Kind.CALL and last.at == entry.at:
@@ -221,17 +239,20 @@ class JudgedList:
     def _judge(self, key: str, result: ToolCall, tools: Mapping[str, str | Judge]) -> None:
         reply = self._settings.told(answer_tool(self._session, result, tools.get(result.name)))
         self._texts[key] = result.output, result.output if reply is None else reply.text
-        time.sleep(0)  # the event loop's thread may go on
+        time.sleep(0)  # let the event loop's thread run
 
 
 def _is_compaction(part: Part) -> bool:
-    """True for what the server left of all that stands before it, which it drops."""
+    """Return True for a compaction by the server, which drops all parts before it."""
     return part.kind is Kind.OTHER and part.name.startswith("compaction")
 
 
 def entries(messages: Sequence[Message], details: Details) -> Iterator[ListPart]:
-    """The parts of a list that say anything. A call without an id, or with one that was there before, gets a key that
-    no other has. Calls of one response were made at once."""
+    """Yield the parts of a list that have content.
+
+    A call without an ID, or with an ID that occurred before, gets a unique key. Calls of one response get the same
+    batch, because the model made them in parallel.
+    """
     seen, keys, batches = Counter[str](), dict[int, tuple[str, str, Part]](), dict[int, str]()
     starts = turn_starts(messages)
     for call_at, call, _, result in answered(messages):

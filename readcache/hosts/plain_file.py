@@ -1,4 +1,4 @@
-"""Opens the transcript that a host names, which may be any path."""
+"""Open the transcript that a host names, which may be any path."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import BinaryIO
 
 
 def open_plain(path: str) -> BinaryIO:
-    """Return a plain file, opened to read bytes. Raise OSError for any other: a pipe would keep us waiting, and a
-    device has no end."""
-    if not stat.S_ISREG(os.stat(path).st_mode):  # opening a pipe would let a waiting writer continue
+    """Return a plain file, opened to read bytes. Raise OSError for any other file: a pipe would block, and a device has
+    no end."""
+    if not stat.S_ISREG(os.stat(path).st_mode):  # check first: opening a pipe would let a waiting writer continue
         raise OSError(errno.EINVAL, "not a plain file", path)
     file = open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb")  # noqa: SIM115  the caller closes it
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):  # replaced in between

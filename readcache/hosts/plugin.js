@@ -1,19 +1,21 @@
-// What the plugins of all hosts share: a result, the list before each request, and what a compaction took away. The host
-// keeps and shows the real output. Markers stand only in the messages of a request, and only if the server has accepted the
-// whole list. Without the server, or this file, a request is as it would be without readcache.
+// Code that the plugins of all hosts share: reporting a result, editing the messages of each request, and restoring
+// lines after a compaction. The host keeps and shows the real output. Markers appear only in the messages of a request,
+// and only if the server has accepted the whole list. Without the server or this file, a request is the same as without
+// readcache.
 import { createHash, randomUUID } from "node:crypto"
 
 /**
- * What is kept with a result whose text in requests is another one.
+ * A record that the host keeps with a result whose text is different in requests.
  * @typedef {{ session: string, real: string, text: string }} Kept
  *
- * A message of a request. `results`: those of its calls that have come, with their real texts; `kept`: what the host has
- * kept with it; `tellings`: what to tell the server of it; `summary`: its name, if it is the summary that a compaction left.
+ * A message of a request, and a result. `results`: the results of its calls, if they have come. `real`: a result's real
+ * text. `kept`: the record that the host has kept with the result. `tellings`: returns its reports for the server.
+ * `summary`: the name of the compaction, if the message is its summary.
  * @typedef {{ id: string, real: string, kept?: Kept, tellings?: () => Telling[] }} ToolResult
  * @typedef {{ role: string, text: string, summary?: string, results: ToolResult[],
  *   calls: { id: string, tool: string, given: unknown }[] }} Message
  *
- * What a tool's result is, in the words of the protocol.
+ * A report of a tool's result, as a request of the protocol.
  * @typedef {[method: string, params: Record<string, unknown>]} Telling
  */
 
@@ -35,13 +37,13 @@ class ReadcachePlugin {
   /** @type {Map<string, string | undefined>} */
   #parents = new Map()
   /** @type {Map<string, string>} */
-  #batches = new Map() // calls of one message: the model made each of them before it saw the results of the others
+  #batches = new Map() // session -> batch: the model makes all calls of one message before it sees their results
   /** @type {Map<string, string>} */
-  #mended = new Map() // session/call/real text -> what the server said later is to stand there
-  #unsent = new Set() // session/call, of replies with markers that no request has held yet
+  #mended = new Map() // session/call/digest of the real text -> the text that the server sent later for it
+  #unsent = new Set() // session/call, for replies with markers that were in no request yet
   /** @type {[session: string, ...Telling][]} */
-  #untold = [] // what the server has yet to be told
-  #begun = new Set() // sessions of which this process has seen a list with results
+  #untold = [] // reports for the server
+  #begun = new Set() // sessions from which this process has seen a list with results
 
   constructor() {
     const { host, program, mode, options } = SETTINGS
@@ -50,7 +52,7 @@ class ReadcachePlugin {
   }
 
   /**
-   * A sub-agent is another reader of the conversation that it serves.
+   * Record a new session. If it has a parent, it is a sub-agent: another reader of the same conversation.
    * @param {string} session
    * @param {string | undefined} parent
    */
@@ -66,7 +68,7 @@ class ReadcachePlugin {
   }
 
   /**
-   * What is to be kept with a result; undefined where the real text is the one for the model.
+   * Report a result. Return the record to keep with it, or undefined if the model must get the real text.
    * @param {string} session
    * @param {string} call
    * @param {string} real
@@ -78,7 +80,7 @@ class ReadcachePlugin {
     try {
       const batch = this.#batches.get(session)
       for (const [method, params] of tellings) {
-        // The list of the next request shows whether the host took the text.
+        // The reply stays unconfirmed: the messages of the next request show if the host used its text.
         const known = method === "wrote" ? { call_id: call } : { call_id: call, batch, commit: false }
         const { text } = await this.server.ask(method, this.#reader(session), { ...params, ...known })
         if (text !== undefined && text !== real) kept = { session, real: digest(real), text }
@@ -92,7 +94,7 @@ class ReadcachePlugin {
   }
 
   /**
-   * A result was not judged.
+   * Report that a result was not judged.
    * @param {string | undefined} session
    * @param {unknown} error why
    */
@@ -101,7 +103,7 @@ class ReadcachePlugin {
   }
 
   /**
-   * A request was sent as the host made it.
+   * Report that a request was sent as the host made it.
    * @param {string | undefined} session
    * @param {unknown} error why
    */
@@ -122,16 +124,17 @@ class ReadcachePlugin {
   }
 
   /**
-   * What the next request is to hold: `section` at the end of its newest summary, and `texts`, one for each result (in
-   * their order; undefined for the real one). Undefined where the real list is to be sent: no marker is sent that the server
-   * has not checked.
+   * Return the changes for the next request. `section`: the text to append to its newest summary. `texts`: one for each
+   * result, in order, or undefined for the real text. Return undefined if the real list must be sent, because a marker
+   * is only sent if the server has checked it.
    * @param {string} session
    * @param {Message[]} messages
    * @returns {Promise<{ section: string, texts: (string | undefined)[] } | undefined>}
    */
   async request(session, messages) {
     this.#batches.set(session, randomUUID())
-    // What was copied into a fork is not the fork's, and what another plugin changed is not ours.
+    // A record that was copied into a fork belongs to another session. A result that another plugin changed no longer
+    // matches its record.
     const shortened = (/** @type {ToolResult} */ { id, real, kept }) => {
       const isOurs = kept?.session === session && kept.real === digest(real)
       return this.#mended.get(`${session}/${id}/${digest(real)}`) ?? (isOurs ? kept.text : undefined)
@@ -160,7 +163,7 @@ class ReadcachePlugin {
       }
       return { section, texts: results.map(shortened) }
     } catch (error) {
-      // The server may take the list for sent. From now on these results are sent as they are.
+      // The server may believe that the list was sent. So from now on, always send the real texts of these results.
       for (const { id, real } of unsent) {
         this.#mended.set(`${session}/${id}/${digest(real)}`, real)
         this.#tell(session, "settle", { call_id: id, text: real })
@@ -171,7 +174,7 @@ class ReadcachePlugin {
   }
 
   /**
-   * A fork begins with results that the server was told of as another session's, if at all: it is told of them once more.
+   * Report the results with which a fork begins. The server knows them as results of another session, or not at all.
    * @param {string} session
    * @param {Message[]} messages
    */
@@ -184,7 +187,7 @@ class ReadcachePlugin {
         for (const { id: call_id, tellings } of results) {
           for (const [method, params] of tellings?.() ?? []) {
             const known = method === "wrote" ? { call_id } : { call_id, batch, commit: false }
-            await this.server.ask(method, reader, { ...params, ...known }).catch(() => {}) // the others may help
+            await this.server.ask(method, reader, { ...params, ...known }).catch(() => {}) // others may still help
           }
         }
       }
@@ -193,7 +196,7 @@ class ReadcachePlugin {
   }
 
   /**
-   * What the last compaction took away: the same text in each request.
+   * Return the restored section of the last compaction: the same text in each request. Empty if there is none.
    * @param {string} session
    * @param {Message[]} messages
    * @returns {Promise<string>}

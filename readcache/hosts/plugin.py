@@ -1,4 +1,5 @@
-"""Plugins in JavaScript, a file for each host. They ask `readcache serve`; `plugin.js` has what they share."""
+"""Plugins in JavaScript, one file for each host. They ask `readcache serve`. `plugin.js` has the code that they
+share."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ _SETTINGS = re.compile(r"\{ host: .* \}(?=\)$)", re.MULTILINE)
 
 
 def plugin_text(target: InstallTarget, host: str, plugin: str) -> str:
-    """The file's text. `plugin`: the part that is the host's own, as a path below this directory."""
+    """Return the text of the plugin file. `plugin`: the path of the host's own part, below this directory."""
     parts = files("readcache.serve") / "client.js", *(files("readcache.hosts") / name for name in ("plugin.js", plugin))
     client, shared, own = (part.read_text(encoding="utf-8") for part in parts)
     options = {"program": target.program, "mode": target.mode, "options": target.policy_words()}

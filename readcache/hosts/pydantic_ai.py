@@ -2,7 +2,7 @@
 
     agent = Agent(..., capabilities=[ReadcacheCapability("/repo")])
 
-It takes its place behind the processors of history and compaction by itself.
+It places itself after the processors of history and compaction.
 """
 
 from __future__ import annotations
@@ -30,19 +30,22 @@ from readcache.hosts.tool_results import Judge
 
 
 class ReadcacheCapability(AbstractCapability[Any]):  # type: ignore[misc]  # no types where these are checked
-    """`root`: the directory that relative paths are of. `tools`: by name, "bash", "read", "write", "other", "ignore" or
-    a function, where names and arguments do not tell what a tool is. `settings`: of `adapter_settings`, as `store`,
-    `policy`, `restore`, `clear` and `on_reply`. Agents may share it. UsageError for what means nothing."""
+    """A capability that omits visible lines from requests. Agents may share it. Raise UsageError for an invalid value.
+
+    `root`: the directory that relative paths start from. `tools`: the kinds of tools, by name: "bash", "read", "write",
+    "other", "ignore" or a function. Only needed for tools whose names and arguments do not show their kind. `settings`:
+    as for `adapter_settings`, e.g. `store`, `policy`, `restore`, `clear` and `on_reply`.
+    """
 
     def __init__(self, root: str = ".", *, tools: Mapping[str, str | Judge] | None = None, **settings: Any) -> None:
         self._lists = JudgedLists("pydantic-ai", tools, {"root": root, **settings})
 
     def get_ordering(self) -> CapabilityOrdering:
-        """Last of all."""
+        """Return the last position, after all other capabilities."""
         return CapabilityOrdering(position="innermost")
 
     async def prepare_model_request(self, ctx: Any, request_context: Any) -> Any:
-        """Puts markers into the messages that the model is sent. The history stays as it is."""
+        """Put markers into the messages that the model is sent. The history does not change."""
         given = request_context.messages
 
         def judged() -> list[Any]:
@@ -52,11 +55,11 @@ class ReadcacheCapability(AbstractCapability[Any]):  # type: ignore[misc]  # no 
         return replace(request_context, messages=sent)
 
     def stats(self) -> dict[str, int]:
-        """The counters of `Session.stats`, summed over all conversations."""
+        """Return the counters of `Session.stats`, summed over all conversations."""
         return self._lists.stats()
 
     def close(self) -> None:
-        """Ends all conversations, and releases the store."""
+        """End all conversations, and release the store."""
         self._lists.close()
 
     def _judged(self, messages: Sequence[Any], name: str) -> list[Any]:
@@ -73,13 +76,13 @@ class ReadcacheCapability(AbstractCapability[Any]):  # type: ignore[misc]  # no 
 
 
 def as_message(message: Any) -> Message:
-    """The message with a part for each of its own."""
+    """Return the message in readcache's form, with one part for each of its own parts."""
     role = "user" if isinstance(message, ModelRequest) else "assistant"
     return Message(role, tuple(map(as_part, message.parts)), message)
 
 
 def as_part(part: Any) -> Part:
-    """The part, as far as it is a text, a call, or a result that is a text."""
+    """Return the part if it is a text, a call, a textual result or a compaction. Otherwise return an empty part."""
     if isinstance(part, CompactionPart):
         return Part(Kind.OTHER, str(part.content or part.provider_details), name="compaction")
     if isinstance(part, ToolCallPart):

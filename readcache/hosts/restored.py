@@ -1,4 +1,5 @@
-"""What a hook puts back after a compaction, in a host that takes up to 10,000 characters of text from it."""
+"""Restored sections that a hook adds after a compaction, for hosts that take at most 10,000 bytes of text from a
+hook."""
 
 from __future__ import annotations
 
@@ -8,13 +9,13 @@ from typing import Any
 
 from readcache import RestorePlan, Session
 
-# Of a longer text Claude Code shows a preview of 2 KB. Codex cuts out the middle, and counts four bytes as a token.
+# Claude Code shows only a preview of 2 KB of a longer text. Codex removes its middle, and counts four bytes as a token.
 MOST = 10_000  # bytes in UTF-8
 
 
 def answer_compaction(session: Session, without: Collection[str] = ()) -> dict[str, Any] | None:
-    """The answer to `SessionStart` after a compaction, which has been told to the session. `without`: as for
-    `restore_plan`."""
+    """Record a compaction in the session, and return the answer to its `SessionStart`. Return None if there is nothing
+    to restore. `without`: as for `restore_plan`."""
     plan = fitting_plan(session, without, MOST)
     session.compacted(restored=plan)
     if not plan.items:
@@ -23,8 +24,8 @@ def answer_compaction(session: Session, without: Collection[str] = ()) -> dict[s
 
 
 def fitting_plan(session: Session, without: Collection[str], most: int) -> RestorePlan:
-    """The plan by the policy's budget, of at most so many bytes, as the host takes it. Empty for a session that only
-    advises."""
+    """Return the restore plan within the policy's budget and at most `most` bytes (UTF-8, as the host takes it). Return
+    an empty plan if the session only advises, or is off."""
     if not session.may_shorten:
         return RestorePlan()
     budget = session.policy.restore

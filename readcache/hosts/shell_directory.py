@@ -1,4 +1,4 @@
-"""Follows the working directory of a persistent shell, as far as its commands tell."""
+"""Follow the working directory of a persistent shell, if its commands show it."""
 
 from __future__ import annotations
 
@@ -10,16 +10,19 @@ _CD_FIRST = re.compile(r"\s*cd\s+(?:--\s+)?([\w./+-]+)\s*(?:$|&&|;|\n)")
 
 
 class ShellDirectory:
-    """Follows one shell. When it loses track, `now` becomes a directory that no other path is in, so that files read
-    there match no others, until a `cd` to an absolute path."""
+    """The working directory of one shell.
+
+    If it becomes unknown, `now` is a directory that contains no other path, so that files read there match no others.
+    That ends with a `cd` to an absolute path.
+    """
 
     def __init__(self, root: str) -> None:
         self._root = self.now = os.path.abspath(root)
         self._lost = 0
 
     def follow(self, command: str, *, restarted: bool = False) -> None:
-        """A command is over, with any outcome. A leading `cd` to an existing directory is followed. `restarted`: there
-        is a new shell now."""
+        """Record that a command has ended, with any outcome. A leading `cd` to an existing directory is followed.
+        `restarted`: the shell is a new one now."""
         if restarted:
             self.now = self._root
         if restarted or not _MAY_MOVE.search(command):

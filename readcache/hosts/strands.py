@@ -1,6 +1,8 @@
-"""Strands Agents: a plugin, the last of the list.
+"""Strands Agents: a plugin.
 
-agent = Agent(..., plugins=[..., ReadcacheAgentPlugin("/repo")])
+    agent = Agent(..., plugins=[..., ReadcacheAgentPlugin("/repo")])
+
+Put it last in the list.
 """
 
 from __future__ import annotations
@@ -18,9 +20,12 @@ from readcache.hosts.tool_results import Judge
 
 
 class ReadcacheAgentPlugin(Plugin):  # type: ignore[misc]  # no types where these are checked
-    """`root`: the directory that relative paths are of. `tools`: by name, "bash", "read", "write", "other", "ignore" or
-    a function, where names and arguments do not tell what a tool is. `settings`: of `adapter_settings`, as `store`,
-    `policy`, `restore`, `clear` and `on_reply`. Agents may share it. UsageError for what means nothing."""
+    """A plugin that omits visible lines from requests. Agents may share it. Raise UsageError for an invalid value.
+
+    `root`: the directory that relative paths start from. `tools`: the kinds of tools, by name: "bash", "read", "write",
+    "other", "ignore" or a function. Only needed for tools whose names and arguments do not show their kind. `settings`:
+    as for `adapter_settings`, e.g. `store`, `policy`, `restore`, `clear` and `on_reply`.
+    """
 
     name = "readcache"
 
@@ -29,11 +34,11 @@ class ReadcacheAgentPlugin(Plugin):  # type: ignore[misc]  # no types where thes
         self._lists = JudgedLists("strands", tools, {"root": root, **settings})
 
     def init_agent(self, agent: Any) -> None:
-        """See `Plugin`."""
+        """Add the middleware to an agent. See `Plugin`."""
         agent.add_middleware(InvokeModelStage, self._sent)
 
     async def _sent(self, context: Any, ask: Callable[[Any], AsyncIterator[Any]]) -> AsyncIterator[Any]:
-        """Puts markers into the messages that the model is sent. The agent's own stay as they are."""
+        """Put markers into the messages that the model is sent. The agent's own messages do not change."""
 
         def judged() -> Any:
             return context.replace(messages=self._lists.messages(context.messages, f"{id(context.agent)}"))
@@ -42,9 +47,9 @@ class ReadcacheAgentPlugin(Plugin):  # type: ignore[misc]  # no types where thes
             yield event
 
     def stats(self) -> dict[str, int]:
-        """The counters of `Session.stats`, summed over all agents."""
+        """Return the counters of `Session.stats`, summed over all agents."""
         return self._lists.stats()
 
     def close(self) -> None:
-        """Ends all conversations, and releases the store."""
+        """End all conversations, and release the store."""
         self._lists.close()

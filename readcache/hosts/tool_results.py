@@ -1,4 +1,4 @@
-"""Results of tools that a host's user brought: tells a session of them."""
+"""Report to a session the results of tools that a host's user defined."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from readcache.transcripts.tools import patch_writes
 _STATUS = r"[\[(<]?(?:(?:command|process) [a-z]+ with )?(?:exit|return)[ _]?(?:code|status)?[ :=]+-?\d+[\])>]?\.?"
 _HEAD = re.compile(rf"{_STATUS}[ \t]*\n", re.IGNORECASE)
 _TAIL = re.compile(rf"(?:\A|\n{{1,2}}){_STATUS}\s*\Z", re.IGNORECASE)
-_LONGEST_TAIL = 200  # characters: a search from the beginning would try each line
+_LONGEST_TAIL = 200  # characters: searching the whole text would try each line
 
 
-Judge = Callable[[Session, ToolCall], "Reply | None"]  # a user's own way to tell a session; None: leave it alone
+Judge = Callable[[Session, ToolCall], "Reply | None"]  # a user's own function; None: the result stays as it is
 
 
 KINDS = ("bash", "read", "write", "other", "ignore")
 
 
 def tool_kinds(given: Mapping[str, str | Judge] | None) -> dict[str, str | Judge]:
-    """What the user says of tools, by name. UsageError for a kind that does not exist."""
+    """Return the user's kinds of tools, by name. Raise UsageError for a kind that does not exist."""
     for name, kind in (given or {}).items():
         if kind not in KINDS and not callable(kind):
             raise UsageError(f"invalid kind {kind!r} of the tool {name}: use {', '.join(KINDS)} or a function")
@@ -35,9 +35,12 @@ def tool_kinds(given: Mapping[str, str | Judge] | None) -> dict[str, str | Judge
 
 
 def answer_tool(session: Session, call: ToolCall, kind: str | Judge | None = None) -> Reply | None:
-    """The session's answer to a call; None: the result stays as it is. `kind`: what the tool is by the user's word,
-    instead of its name and arguments (see `ToolUse`), or the user's own function. The answer is unconfirmed until the
-    session is given a list that has it; a function of the user's may confirm it at once."""
+    """Return the session's reply to a call, or None if the result stays as it is.
+
+    `kind`: the tool's kind as given by the user, instead of the kind that its name and arguments show (see `ToolUse`),
+    or a function of the user's own. The reply is unconfirmed until the session gets a list that contains it. A user's
+    function may confirm it immediately.
+    """
     if callable(kind):
         return kind(session, call)
     arguments = call.arguments if isinstance(call.arguments, Mapping) else {}
@@ -52,7 +55,7 @@ def answer_tool(session: Session, call: ToolCall, kind: str | Judge | None = Non
         return None
     if kind == "bash" and command is not None:
         where = call.cwd or first_text(arguments, DIRECTORIES)
-        is_complete = call.complete and not call.is_error  # an error's text may be the framework's
+        is_complete = call.complete and not call.is_error  # an error's text may be the framework's own
         frame = call.frame or without_status
         call = replace(call, asked=AskedCommand(command), cwd=where, complete=is_complete, frame=frame)
     elif kind == "read" and use.path is not None:
@@ -70,7 +73,8 @@ def _tell_writes(session: Session, use: ToolUse, call_id: str) -> None:
 
 
 def without_status(text: str) -> tuple[str, str, str]:
-    """(head, body, tail): a line like `Exit code: 1` in front or behind is the tool's own."""
+    """Return (head, body, tail). A line like `Exit code: 1` at the start or the end comes from the tool, not the
+    command."""
     head = found.end() if (found := _HEAD.match(text)) else 0
     found = _TAIL.search(text, max(head, len(text) - _LONGEST_TAIL))
     tail = found.start() if found else len(text)
@@ -78,7 +82,7 @@ def without_status(text: str) -> tuple[str, str, str]:
 
 
 def _on_disk(session: Session, path: str) -> str:
-    """The path as commands know it: some tools' paths begin at the project (`/app.py`)."""
+    """Return the path as commands know it. Some tools use paths that start at the project (`/app.py`)."""
     below = os.path.join(session.root, path.lstrip("/"))
     is_virtual = path.startswith("/") and not os.path.exists(path) and os.path.exists(below)
     return below if is_virtual else path

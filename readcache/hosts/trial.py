@@ -12,8 +12,11 @@ Entries = Callable[[str], Sequence[object]]
 
 
 def two_reads(directory: str, event: Mapping[str, Any], asked: Entries, shown: Entries) -> list[dict[str, Any]]:
-    """Two events for the hook. For each, write the host's transcript into `directory` as it would be at that moment.
-    `asked` and `shown` give its entries for a call and for a result. `event` has the fields that both events share."""
+    """Return two events for the hook. For each, write the host's transcript into `directory` as it would be at that
+    moment.
+
+    `asked` and `shown` return its entries for a call and for a result. `event` has the fields that both events share.
+    """
     entries, events = list[object](), list[dict[str, Any]]()
     for name in ("one", "two"):
         path = os.path.join(directory, f"{name}.jsonl")

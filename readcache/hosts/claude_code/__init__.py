@@ -1,1 +1,1 @@
-"""Claude Code: hooks that are told each result."""
+"""Claude Code: a plugin, or hooks, that judge each result."""

@@ -1,8 +1,8 @@
 """Claude Code: its hooks report each result, and its transcript shows what the model was sent.
 
-A result is judged after the tool ran (`PostToolUse`), and Claude Code is given it in the tool's own schema with markers
-in it. Each marker is proven first: its lines must stand in the transcript, in the very request that the model answered
-with this call. Whatever is not proven, or fails, is left as it is.
+A result is judged after the tool ran (`PostToolUse`). Claude Code gets it back in the tool's own schema, with markers
+in it. Each marker is proven first: its lines must be in the transcript, in the request that the model answered with
+this call. An unproven result, or one that readcache fails on, is not changed.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ if TYPE_CHECKING:
     from readcache.hosts.scripted import Scripted
 
 Event = Mapping[str, Any]
-PLUGIN_EVENTS = ("Begin", "Forked", "ToolResult", "Compacted", "Told")  # of our plugin; no hook has such a name
+PLUGIN_EVENTS = ("Begin", "Forked", "ToolResult", "Compacted", "Told")  # only the plugin sends these
 _MOST_OWN = 5
 
 
 def claude_hook(
     event: Event, sessions: Sessions, told: Callable[[Reply], object] = lambda _: None
 ) -> dict[str, Any] | None:
-    """The answer to one event of Claude Code's hooks; None: change nothing. `told` is given each Reply."""
+    """Return the answer to one event of Claude Code's hooks or of the plugin, or None to change nothing. `told` is
+    called with each Reply that a hook gives."""
     name = event.get("hook_event_name")
     if name in ("PostToolUse", "PostToolUseFailure"):
         return _after_tool(event, sessions, told)
@@ -60,13 +61,14 @@ def _after_compaction(event: Event, sessions: Sessions) -> dict[str, Any] | None
     from readcache.hosts.restored import answer_compaction
 
     session, proof = session_of(event, sessions), TranscriptProof(event)
-    proof.credit_restored(session)  # after the compaction before this one
+    proof.credit_restored(session)  # files that Claude Code restored after the previous compaction
     proof.confirm_shown(session)
     return answer_compaction(session, without=_own_files(session))
 
 
 def _own_files(session: Session) -> list[str]:
-    """The files that Claude Code puts back by itself: of those that a call showed alone, the five modified last."""
+    """Return the paths of the files that Claude Code restores by itself: the five modified last, out of the files that
+    were the only file of a visible result."""
     alone = [{mapped.keys[0] for mapped in delivery.event.source_map} for delivery in session.view.deliveries]
     modified = dict[str, int]()
     for (path,) in (files for files in alone if len(files) == 1):

@@ -1,6 +1,6 @@
-"""Answers the plugin in Claude Code, `register.js`: a result is judged as the text that the model is to read.
+"""Answer `register.js`, the plugin in Claude Code. A result is judged as the text that the model will read.
 
-The plugin proves each marker itself: it puts one in only if the texts given here still stand in the conversation, above
+The plugin proves each marker itself: it inserts one only if the texts given here are still in the conversation, above
 the call.
 """
 
@@ -28,27 +28,27 @@ if TYPE_CHECKING:
 
 Event = Mapping[str, Any]
 MOST_RESTORED = 200_000  # bytes
-_MOST_FAILED = 10_000  # characters of a failed command's text; of a longer one Claude Code cuts out the middle
-_MOST_LINES = 2000  # that a Read without a limit shows
+_MOST_FAILED = 10_000  # characters of a failed command's text; Claude Code drops the middle of longer ones
+_MOST_LINES = 2000  # shown by a Read without a limit
 _NUMBER = re.compile(LINE_NUMBER, re.MULTILINE)
-# Read numbers an empty line behind the last newline of a file, which is no line of it.
+# Read shows a number after the last newline of a file, although the file has no line there.
 _BEHIND_THE_END = re.compile(r"\n *\d+\t?\Z")
-# What Claude Code shows in place of a command's output: a preview of it, or where it is being written.
+# Texts that Claude Code shows instead of a command's output: a preview, or where a background command writes it.
 _NOT_OUTPUT = re.compile(r"<persisted-output>|.*\b[Cc]ommand .*running in (?:the )?background")
-# Claude Code does not count their status 1 as a failure, and does not report it.
+# Claude Code does not count exit status 1 of these commands as a failure, and does not report it.
 _MAY_SAY_NO = re.compile(r"\b(?:e?grep|fgrep|rg|find|diff|test|cmp|git)\b|\[")
 
 
 def answer_plugin(event: Event, sessions: Sessions, own_files: Callable[[Session], list[str]]) -> dict[str, Any] | None:
-    """The answer to one event of the plugin; None: nothing is to change. `own_files`: those that Claude Code itself
-    puts back after a compaction."""
+    """Return the answer to one event of the plugin, or None to change nothing. `own_files` returns the paths of the
+    files that Claude Code itself restores after a compaction."""
     name, call_id, reader = event["hook_event_name"], event.get("tool_use_id", ""), event.get("agent_id") or "main"
     _take_told(event, sessions)
     if name == "Forked":
         sessions.fork(event["session_id"], reader, parent=event.get("parent_id") or "main", inherit=True)
         return None
     session = session_of(event, sessions)
-    if name == "ToolResult" and not session.view.is_visible(call_id):  # else a hook of ours has answered it
+    if name == "ToolResult" and not session.view.is_visible(call_id):  # if visible, a readcache hook has answered it
         return _shortened(event, session)
     if name == "Compacted":
         plan = fitting_plan(session, own_files(session), MOST_RESTORED)
@@ -58,8 +58,11 @@ def answer_plugin(event: Event, sessions: Sessions, own_files: Callable[[Session
 
 
 def _take_told(event: Event, sessions: Sessions) -> None:
-    """What the plugin has to say of earlier calls: of those that we answered, what was shown; of those that it could
-    not ask about, their results; and its own errors."""
+    """Record what the plugin reports about earlier calls.
+
+    `errors`: errors of the plugin itself. `settled`: the texts that were shown for readcache's replies. `missed`:
+    results about which the plugin could not ask. `lost`: how many results are never judged, and why.
+    """
     for text, count in event.get("errors", ()):
         failures.note(event["session_id"], "claude-code plugin", f"{text} ({count} times)" if count > 1 else text)
     for shown in event.get("settled", ()):
@@ -80,14 +83,15 @@ def _take_told(event: Event, sessions: Sessions) -> None:
 
 
 def _shortened(event: Event, session: Session) -> dict[str, Any] | None:
-    """The text with markers, and what must be in the conversation for them."""
+    """Return the text with markers, and the texts that must be in the conversation for them. Return None if the result
+    must be shown in full."""
 
     def is_proven(reply: Reply) -> bool:
         is_known = all(map(session.view.is_visible, _sources(reply))) and names_true_lines(reply, event, session)
         requests = TranscriptProof({**event, "agent_id": event.get("recorded_by")})
         return is_known and not requests.may_have_removed(event["since"] / 1000)
 
-    is_confirmed_later = "missed" in event  # a plugin of an earlier version tells only what was shown instead
+    is_confirmed_later = "missed" in event  # a plugin of an earlier version reports only texts that replaced the reply
     call = _call_of(event, session)
     reply = session.answer(call, commit=not is_confirmed_later) if call else None
     if reply is None or reply.outcome is Outcome.FULL:
@@ -104,8 +108,8 @@ def _sources(reply: Reply) -> set[str]:
 
 
 def _call_of(event: Event, session: Session) -> ToolCall | None:
-    """Return the call to judge. What changes files, or shows nothing, is told to the session. None: nothing in the
-    result may be omitted."""
+    """Return the call to judge, or None if nothing in the result may be omitted. A call that changes files, or whose
+    output is not shown, is only recorded in the session."""
     name = event["tool_name"]
     call = ToolCall(event["tool_use_id"], name, event["tool_input"], event["text"])
     if name == "Bash":
@@ -138,7 +142,7 @@ def _command(event: Event, call: ToolCall, session: Session) -> ToolCall | None:
 def _read(given: Mapping[str, Any], call: ToolCall) -> ToolCall | None:
     numbers = [int(found[1]) for found in _NUMBER.finditer(call.output)]
     if not numbers or not os.path.isabs(given["file_path"]):
-        return None  # a picture, a notebook, or the words that the file is unchanged
+        return None  # a picture, a notebook, or a note that the file is unchanged
     limit, start = given.get("limit"), numbers[0]
     is_to_the_end = len(numbers) < min(limit or _MOST_LINES, _MOST_LINES)
     end = None if is_to_the_end else start + len(numbers) - 1

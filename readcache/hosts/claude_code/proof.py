@@ -1,4 +1,4 @@
-"""Opens the transcript of a call, and asks it what the model was sent."""
+"""Read the transcript of a call, to find out what the model was sent."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from readcache import Sessions
 
 Event = Mapping[str, Any]
-NEWEST = 2_000_000  # bytes at its end that are read first
-PAUSE, SOON, PATIENCE = 0.01, 0.2, 0.6  # seconds; Claude Code writes every 0.1 s what is new, if at all
+NEWEST = 2_000_000  # bytes; the end of a transcript, which is read first
+PAUSE, SOON, PATIENCE = 0.01, 0.2, 0.6  # seconds; Claude Code writes new entries every 0.1 s, or never
 MAY_MOVE = re.compile(r"\b(?:cd|pushd|popd)\b")
 
 
 class TranscriptProof:
-    """What the transcript says of one event's call."""
+    """The evidence that the transcript gives for the call of one event."""
 
     def __init__(self, event: Event) -> None:
         self._event = event
@@ -34,7 +34,7 @@ class TranscriptProof:
         self._path = path
 
     def of(self, reply: Reply, session: Session) -> bool:
-        """True if everything omitted is visible, at the lines that the marker names."""
+        """Return True if all omitted lines are visible in the sources that the markers name."""
         if not names_true_lines(reply, self._event, session):
             return False
         restored = (d.event for d in session.view.deliveries if d.event.origin is Origin.RESTORED)
@@ -49,27 +49,32 @@ class TranscriptProof:
         )
 
     def source(self, conversation: str) -> str | None:
-        """See `Transcript.source`."""
+        """Return the conversation that this one was forked from, see `Transcript.source`."""
         return Transcript(tail(self._path)).source(conversation)
 
     def may_have_removed(self, since: float) -> bool:
-        """See `Transcript.may_have_removed`. Wait for a request that Claude Code has yet to write down."""
+        """Return True if results may have left the conversation, see `Transcript.may_have_removed`. Wait up to 0.2
+        seconds for a request that Claude Code has not written down yet."""
         until = time.monotonic() + SOON
         while (newest := Transcript(tail(self._path))).lacks_request(since) and time.monotonic() < until:
             time.sleep(PAUSE)
         return newest.may_have_removed(since)
 
     def directory(self) -> str | None:
-        """Where the command began. The event has where it ended. None when it is not known."""
+        """Return the directory in which the command began, or None if it is not known."""
         command = str(self._event["tool_input"].get("command", ""))
+        # The event has the directory in which the command ended: the same one, unless the command changes it.
         if not MAY_MOVE.search(command):
             return str(self._event["cwd"])
         found = next(transcripts(self._path, self._event["tool_use_id"]), None)
         return None if found is None else found.call(self._event["tool_use_id"]).get("cwd")
 
     def confirm_shown(self, session: Session) -> None:
-        """Tell the session which texts the model was sent for the replies that it gave since. Those that the transcript
-        does not have yet stay unconfirmed. Call it after `credit_restored`, which has brought the view up to date."""
+        """Record in the session which texts the model was sent for replies since the last event.
+
+        A reply whose text is not in the transcript yet stays unconfirmed. Call this after `credit_restored`, which
+        brings the view up to date.
+        """
         if not (waiting := session.reader.log.view.waiting):
             return
         newest = Transcript(tail(self._path))
@@ -82,12 +87,13 @@ class TranscriptProof:
                 session.settle(call_id, text)
 
     def credit_restored(self, session: Session) -> None:
-        """The model sees what Claude Code read again by itself after a compaction. Call it before what comes next."""
+        """Record the files that Claude Code itself showed again after a compaction: the model sees them. Call this
+        before any other method that uses the view."""
         visible, call_id = session.view.deliveries, self._event.get("tool_use_id")
         if any(delivery.event.origin is not Origin.RESTORED for delivery in visible):
             return
         newest: Transcript | None = Transcript(tail(self._path))
-        if visible and call_id:  # there was a compaction, of which the transcript may not tell yet
+        if visible and call_id:  # there was a compaction; wait until the transcript has it
             newest = next(transcripts(self._path, call_id), None)
         for name, file in newest.restored_files() if newest is not None else ():
             reply = session.observe_read(file["filePath"], file["content"], start=file["startLine"], call_id=name)
@@ -96,8 +102,8 @@ class TranscriptProof:
 
 
 def session_of(event: Event, sessions: Sessions) -> Session:
-    """The session of the event's reader. That of a forked conversation begins with what its source sees; whether that
-    stands in its own transcript, too, is proven for each marker."""
+    """Return the session of the event's reader. The session of a forked conversation begins with the view of its
+    source. For each marker, a later check proves that the fork's own transcript has those texts too."""
     conversation, agent = event["session_id"], event.get("agent_id")
     session = sessions.get(conversation, agent or "main")
     if not agent and not session.view.calls.number and (source := TranscriptProof(event).source(conversation)):
@@ -106,7 +112,8 @@ def session_of(event: Event, sessions: Sessions) -> Session:
 
 
 def transcripts(path: str, call_id: str) -> Iterator[Transcript]:
-    """The transcript once the call is in it: first its newest part, then all of it. Nothing when it does not come."""
+    """Yield the transcript once the call is in it: first its newest part (2,000,000 bytes), then the end of it up to
+    `MOST` bytes. Yield nothing if the call does not appear in time."""
     until = time.monotonic() + (PATIENCE if os.path.exists(path) else SOON)
     while not (newest := Transcript(tail(path))).call(call_id):
         if time.monotonic() > until:
@@ -118,10 +125,10 @@ def transcripts(path: str, call_id: str) -> Iterator[Transcript]:
 
 
 def tail(path: str, size: int = NEWEST) -> bytes:
-    """Return the last `size` bytes of a plain file, or none if it cannot be read or is no plain file."""
+    """Return the last `size` bytes of a plain file. Empty if it cannot be read or is not a plain file."""
     try:
         with open_plain(path) as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - size))
             return file.read(size)
-    except (OSError, ValueError):  # a NUL in the path
+    except (OSError, ValueError):  # ValueError: a NUL in the path
         return b""

@@ -1,38 +1,38 @@
-// readcache in Claude Code: lines that the model can still see are left out of a tool's result, which says where they
-// stand. The server judges, and this module proves: a marker is put in only if what it names stands in the conversation
-// above the call. Without the server, or in any doubt, the result is as it would be without readcache.
+// readcache in Claude Code: omit from a tool's result the lines that the model can still see, and say where they are.
+// The server judges and this module proves: a marker is inserted only if the lines it names are in the conversation
+// above the call. Without the server, or if in doubt, the result is the same as without readcache.
 const SETTINGS = { program: ["readcache"], words: ["claude-code"] }
 const TOOLS = /^(Bash|Edit|Grep|MultiEdit|NotebookEdit|Read|Write|mcp__.*)$/
-const PATIENCE = 500 // milliseconds for an answer that may be shorter; beside a model's turn of seconds
-const COMPACTION_PATIENCE = 2000 // once in a conversation, beside a summary that takes a minute
-const MOST_LATE = 3 // answers in a row; then none is waited for until one comes in time
-const SILENT = 2000 // milliseconds without an answer, after which it is checked whether the server hangs
-const SOON = 2000 // milliseconds in which no other server is started; each time twice as long
-const ASIDE = 30_000 // at most
-const ROWS = [16, 128, 1000] // of the conversation's newest, among which a call is looked for, one after the other
-const MOST_KEPT = 50 // results that the server has to be told of, and forks
-const MOST_ASKED = 8 // requests that are not answered yet; Claude Code waits for them at the end of a turn
-const MOST_LINES = 100_000 // that are kept of a reader
-const SHORTEST = 80 // characters of lines in a row that the server may omit
-const PLACE = /^(?:\s*\d+[\t:-]|[-+ ])/ // what stands before a line in a read, a search or a diff
+const PATIENCE = 500 // milliseconds to wait for a shorter result; a model's turn takes seconds
+const COMPACTION_PATIENCE = 2000 // milliseconds; a compaction's summary takes a minute
+const MOST_LATE = 3 // late answers in a row; then wait for none until one comes in time
+const SILENT = 2000 // milliseconds without an answer; then check if the server hangs
+const SOON = 2000 // milliseconds until another server may be started; doubled each time
+const ASIDE = 30_000 // milliseconds: the longest such pause
+const ROWS = [16, 128, 1000] // numbers of newest rows in which to look for a call, one after the other
+const MOST_KEPT = 50 // at most: results kept for the server, forks, and texts of errors
+const MOST_ASKED = 8 // unanswered requests at most, because Claude Code waits for them at the end of a turn
+const MOST_LINES = 100_000 // kept for a reader at most
+const SHORTEST = 80 // characters: the shortest run of consecutive lines that the server may omit
+const PLACE = /^(?:\s*\d+[\t:-]|[-+ ])/ // the prefix of a line in a read, a search or a diff
 
 let transcript // of this conversation
-let server // where it listens, and for whom it answers; undefined until that is known, null where none is to be asked
-let starting // while the server is started
-let notBefore = 0 // when it may be started again
+let server // its socket, and for whom it answers; undefined: not known yet; null: use no server
+let starting // a promise while the server is being started
+let notBefore = 0 // time in milliseconds at which the server may be started again
 let pause = 0
-let late = 0 // answers in a row
-let asked = 0 // requests that are not answered yet
-let takesLast = true // does this Claude Code give the newest rows alone?
-const unsettled = [] // what was shown of the server's answers
-const missed = [] // results that the server was not asked about
-const errors = new Map() // of this plugin, by text: how often
-const lost = new Map() // results that the server never judges, by why: how many
-const cut = new Set() // readers from whom results were taken
-const inherited = new Map() // of each fork, the messages that it began with, and whose transcript tells of its requests
-const lines = new Map() // of each reader that began in this process, the lines that it was shown or wrote
-const ended = new Map() // of each reader, where its last command ended
-const doneAt = new Map() // of each reader, when its last results came: the newest request is not older
+let late = 0 // late answers in a row
+let asked = 0 // unanswered requests
+let takesLast = true // false if this Claude Code cannot return only the newest rows
+const unsettled = [] // reports of what was shown for the server's answers
+const missed = [] // results about which the server was not asked
+const errors = new Map() // errors of this plugin: text -> number of times
+const lost = new Map() // results that the server never judges: reason -> number
+const cut = new Set() // readers whose older results Claude Code removed
+const inherited = new Map() // fork -> its first messages, and the agent whose transcript records its requests
+const lines = new Map() // reader that began in this process -> the lines that it was shown or wrote
+const ended = new Map() // reader -> the directory in which its last command ended
+const doneAt = new Map() // reader -> time at which its last results came; its newest request is not older
 
 function count(counts, name, more = 1) {
   if (counts.size < MOST_KEPT || counts.has(name)) counts.set(name, more + (counts.get(name) ?? 0))
@@ -40,12 +40,12 @@ function count(counts, name, more = 1) {
 
 const textOf = (error) => `${error?.name ?? "Error"}: ${error?.message ?? error}`.slice(0, 500)
 
-// Keeps an error for the server, which `readcache doctor` tells of.
+// Keep an error for the server; `readcache doctor` reports it.
 function noteError(error) {
   count(errors, textOf(error))
 }
 
-// What the server has to be told beside an event, once.
+// Return the reports to send with the next event, and forget them.
 function takeTold() {
   const told = { settled: unsettled.splice(0), missed: missed.splice(0), errors: [...errors], lost: [...lost] }
   errors.clear()
@@ -60,7 +60,7 @@ function giveBack(told) {
   for (const [why, more] of told.lost) count(lost, why, more)
 }
 
-// Starts the server unless it runs, or was just started. A server that hangs is ended by that.
+// Start the server unless it runs or was just started. This also ends a server that hangs.
 function start($) {
   if (Date.now() < notBefore) return undefined
   return (starting ??= begin($).finally(() => (starting = undefined)))
@@ -74,14 +74,15 @@ async function begin($) {
     const { exitCode, stdout } = await $.process.run([...SETTINGS.program, "serve", "--start"], { cwd })
     if (exitCode !== 0) throw new Error(`the server was not started: status ${exitCode}`)
     server = stdout ? { ...JSON.parse(stdout), cwd } : null
-    void ask($, { session_id: await $.session.id(), hook_event_name: "Begin" }).catch(noteError) // it loads what it needs
+    // The server loads its modules now, before the first result.
+    void ask($, { session_id: await $.session.id(), hook_event_name: "Begin" }).catch(noteError)
   } catch (error) {
     noteError(error)
     notBefore = Date.now() + pause
   }
 }
 
-// The server's answer to an event, however late; undefined where there is none.
+// Return the server's answer to an event, even if it is late; undefined if there is none.
 async function ask($, event) {
   if (server === undefined) await start($)
   if (!server || asked >= MOST_ASKED) return undefined
@@ -107,7 +108,7 @@ async function ask($, event) {
   return undefined
 }
 
-// What a promise gives within so many milliseconds; undefined if it takes longer.
+// Return the result of a promise, or undefined if it takes longer than `milliseconds`.
 async function within(milliseconds, promise) {
   let timer
   const end = new Promise((done) => (timer = setTimeout(done, milliseconds)))
@@ -118,15 +119,15 @@ async function within(milliseconds, promise) {
   }
 }
 
-// The messages above the answer that made this call; undefined where it is not there.
+// Return the messages above the answer that made this call; undefined if the answer is not there.
 function messagesAbove(call, messages) {
   if (!Array.isArray(messages)) return undefined
   const asked = messages.findIndex(({ content }) => blocksOf(content).some((block) => block.id === call))
   return asked < 0 ? undefined : messages.slice(0, asked)
 }
 
-// True if a text has these whole lines in one piece. White space after the last one may be missing: Claude Code trims
-// what it puts a reminder behind.
+// Return true if a text contains these whole lines consecutively. White space after the last line may be missing,
+// because Claude Code trims a text before it appends a reminder.
 function hasLines(text, wanted) {
   const [shown, piece] = ["\n" + text, "\n" + wanted.trimEnd()]
   for (let at = shown.indexOf(piece); at >= 0; at = shown.indexOf(piece, at + 1)) {
@@ -135,7 +136,7 @@ function hasLines(text, wanted) {
   return false
 }
 
-// True if all texts stand in the reader's conversation, above the answer that made this call.
+// Return true if all texts are in the reader's conversation, above the answer that made this call.
 function stand(messages, agent, call, sources) {
   const own = messagesAbove(call, messages)
   const above = [...(inherited.get(agent)?.messages ?? []), ...(own ?? [])]
@@ -149,14 +150,14 @@ function stand(messages, agent, call, sources) {
 
 const linesIn = (text) => text.split("\n").map((line) => line.replace(PLACE, "").trim())
 
-// Keeps the lines of a text that a reader has before it.
+// Record the lines of a text that a reader was shown or wrote.
 function keepLines(agent, text) {
   const known = lines.get(agent)
   for (const line of known ? linesIn(text) : []) known.add(line)
   if (known?.size > MOST_LINES) lines.delete(agent)
 }
 
-// False if the server cannot omit anything of this text: no lines of it were ever before the reader.
+// Return false if the server cannot omit anything of this text, because the reader has seen too few of its lines.
 function mayBeKnown(agent, text) {
   const known = lines.get(agent)
   let run = 0
@@ -168,14 +169,14 @@ function blocksOf(content) {
   return typeof content === "string" ? [{ type: "text", text: content }] : content
 }
 
-// What a block shows: its text, its result, or what the model wrote in a call.
+// Return the texts of a block: its text, its result, or the strings that the model wrote in a call.
 function textsOf({ type, text, content, input }) {
   if (type === "text") return [text]
   if (type === "tool_use") return Object.values(input).filter((value) => typeof value === "string")
   return typeof content === "string" ? [content] : (content ?? []).map((block) => block.text ?? "")
 }
 
-// The result in a row, if it is one text: { block, text }.
+// Return the result in a row as { block, text }; undefined unless it is a single text.
 function resultIn(content) {
   const block = content.length === 1 && content[0].type === "tool_result" ? content[0] : undefined
   const texts = block ? textsOf(block) : []
@@ -183,13 +184,13 @@ function resultIn(content) {
   return isText && texts.length === 1 ? { block, text: texts[0] } : undefined
 }
 
-// The row with this text as its result, in the shape that it has.
+// Return the row with this text as its result, in the same form (a string or a list) as before.
 function withText(row, block, text) {
   const content = typeof block.content === "string" ? text : [{ ...block.content[0], text }]
   return { ...row, message: { ...row.message, content: [{ ...block, content }] } }
 }
 
-// The newest rows of a conversation. Versions before 2.1.326 give all rows or none.
+// Return the newest `last` rows of a conversation. Versions before 2.1.326 return all rows or nothing.
 async function newestRows($, last, reader) {
   if (takesLast) {
     try {
@@ -203,13 +204,14 @@ async function newestRows($, last, reader) {
   return Array.isArray(rows) ? rows.slice(-last) : rows
 }
 
-// True if calls were made at once in these rows: two calls, or two results, come one after the other.
+// Return true if these rows contain parallel calls: two calls, or two results, follow each other.
 function areTogether(rows) {
   const kinds = rows.map(({ toolUses, toolResults }) => (toolUses.length ? "call" : toolResults?.length ? "result" : ""))
   return kinds.some((kind, at) => kind && kind === kinds[at - 1]) || rows.some(({ toolUses }) => toolUses.length > 1)
 }
 
-// A call of this id, and the calls around it: { call, uses }. Of many calls made at once the newest rows lack some.
+// Return the call with this id and the calls around it: { call, uses }. The newest rows may lack some of many parallel
+// calls, so look in more rows then.
 async function callIn($, id, reader) {
   for (const last of ROWS) {
     const rows = await newestRows($, last, reader)
@@ -220,8 +222,8 @@ async function callIn($, id, reader) {
   throw new Error("a result came whose call is not in the conversation")
 }
 
-// What the server is told of a result; undefined for one that it has no use for. `began`: where a command did, if no
-// other was running.
+// Return the event that reports a result to the server; undefined if the server does not need it. `began`: the
+// directory in which a command began, if no other call ran at that time.
 async function eventOf($, row, reader, { block, text }) {
   const [found, cwd, session_id] = await Promise.all([
     callIn($, block.tool_use_id, reader),
@@ -241,7 +243,7 @@ async function eventOf($, row, reader, { block, text }) {
   return { ...known, ...made, is_error: block.is_error === true, text }
 }
 
-// The server is told of a result, and answers: { event, answer }. Both are missing where it has no use for the result.
+// Report a result to the server and return { event, answer }. Both are missing if the server does not need the result.
 async function judge($, row, reader, result) {
   const came = Date.now()
   const event = await eventOf($, row, reader, result)
@@ -252,7 +254,8 @@ async function judge($, row, reader, result) {
   return { event, answer }
 }
 
-// The server learns with the next event what was shown of its answer, or of a result that it was not asked about.
+// Keep a report for the next event: the text that was shown for the server's answer, or the whole result if the server
+// gave no answer.
 function settle({ event, answer }, shown) {
   if (!event) return
   const { session_id, agent_id, tool_use_id } = event
@@ -262,14 +265,15 @@ function settle({ event, answer }, shown) {
   if (missed.splice(0, missed.length - MOST_KEPT).length) count(lost, "no server answered")
 }
 
-// The server's answer; undefined if it is late, or was several times before, so that it is not waited for.
+// Return the server's answer; undefined if it is late, or if the last answers were late, so that it is not awaited.
 async function answerInTime(judging) {
   const judged = late < MOST_LATE ? await within(PATIENCE, judging) : undefined
   if (!judged) late += 1
   return judged?.answer
 }
 
-// Most results hold nothing that the reader has seen: the server is told of them, and its answer is not waited for.
+// Shorten a result if all its markers are proven. Most results contain nothing that the reader has seen: they are
+// reported to the server, but its answer is not awaited.
 async function shorten($, e, next) {
   const result = resultIn(e.message.content)
   if (!result || server === null) return next(e)
@@ -295,7 +299,7 @@ async function shorten($, e, next) {
   return kept
 }
 
-// The server is told what no later event may tell it.
+// Report to the server everything that is left, because no later event may come.
 async function tellRest($, e, next) {
   if (unsettled.length || missed.length || errors.size || lost.size) {
     const telling = $.session.id().then((session_id) => ask($, { session_id, hook_event_name: "Told" }))
@@ -304,8 +308,8 @@ async function tellRest($, e, next) {
   return next(e)
 }
 
-// A fork begins with the messages of its parent above the answer that made it. Claude Code does not record its requests;
-// its parent's tell as well whether results are taken out.
+// Record a fork. It begins with its parent's messages above the answer that made it. Claude Code does not record a
+// fork's requests, but its parent's requests also show if results are removed.
 async function noteFork($, e, next) {
   const parent = e.parentAgentId ? { agentId: e.parentAgentId } : {}
   const since = doneAt.get(e.parentAgentId) ?? 0

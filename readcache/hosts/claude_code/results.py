@@ -1,4 +1,4 @@
-"""The results of Claude Code's tools: which part of each is judged, and how the answer goes back into its schema."""
+"""Results of Claude Code's tools: which part of each is judged, and how the reply goes back into the tool's schema."""
 
 from __future__ import annotations
 
@@ -14,19 +14,23 @@ from readcache.hosts.tool_results import with_numbers
 from readcache.transcripts.claude_code import NOT_SHOWN, WRITERS, bare
 
 Event = Mapping[str, Any]
-MOST_SHOWN = 30_000  # characters of a command's output; of a longer one the model gets a preview of 2 KB
+MOST_SHOWN = 30_000  # characters of a command's output; for longer ones the model gets a preview of 2 KB
 
 
 class Judged(NamedTuple):
-    """A result that may be left out: its call, and the tool's response with a reply in its place."""
+    """A result that may lose lines. `call`: its call. `put`: returns the tool's response with a reply instead of the
+    output."""
 
     call: ToolCall
     put: Callable[[Reply], Any]
 
 
 def judged(event: Event, session: Session, cwd: str | None) -> Judged | None:
-    """How the result of this event is judged. What changes files, or shows nothing, is told to the session. None:
-    nothing in the result may be omitted. `cwd`: where a command began, None when that is not known."""
+    """Return the part of this event's result to judge, or None if nothing in it may be omitted.
+
+    A call that changes files, or whose output is not shown, is only recorded in the session. `cwd`: the directory in
+    which a command began, or None if it is not known.
+    """
     name, given, response = event["tool_name"], event["tool_input"], event.get("tool_response")
     call = ToolCall(event["tool_use_id"], name, given, "")
     if name == "Bash":
@@ -42,7 +46,7 @@ def judged(event: Event, session: Session, cwd: str | None) -> Judged | None:
 
 
 def tell_write(call: ToolCall, session: Session) -> None:
-    """Tell the session of one of Claude Code's own writes."""
+    """Record in the session a file that Claude Code's own tool wrote."""
     given: Any = call.arguments
     path, content = given.get("file_path") or given["notebook_path"], given.get("content")
     session.wrote(path, content=content if call.name == "Write" else None, call_id=call.call_id)
@@ -61,8 +65,9 @@ def _command(call: ToolCall, response: Any, session: Session) -> Judged | None:
 
 
 def _changed_files(response: Any) -> list[str]:
-    """The files that the command changed, where Claude Code tells (from 2.1.269 on, `bashEditDiffEnabled`). Their diff
-    is drawn only for the user, so none of its lines count as seen."""
+    """Return the paths of the files that the command changed, if Claude Code reports them (since 2.1.269,
+    `bashEditDiffEnabled`)."""
+    # Only the user is shown the diff, so none of its lines count as seen.
     told = response.get("bashEditDiff") if isinstance(response, dict) else None
     paths = told.get("changedFiles") if isinstance(told, dict) else None
     return [path for path in paths if isinstance(path, str)] if isinstance(paths, list) else []
@@ -80,8 +85,8 @@ def _file(call: ToolCall, response: Mapping[str, Any]) -> Judged | None:
 
 
 def _renumbered(reply: Reply, start: int) -> dict[str, Any]:
-    """The host numbers the lines that it is given: those that are shown keep theirs. A marker in front of them is
-    numbered as the line before."""
+    """Return the fields of a read file for a reply. The host numbers the lines that it is given, so `startLine` is
+    chosen to let the shown lines keep their numbers. A marker before them gets the number of the line before."""
     text = reply.text if isinstance(reply.segments[-1], Shown) else reply.text.removesuffix("\n")
     if reply.outcome is Outcome.PARTIAL:
         for segment in reply.segments:
@@ -92,7 +97,8 @@ def _renumbered(reply: Reply, start: int) -> dict[str, Any]:
 
 
 def _text(call: ToolCall, response: Any) -> Judged | None:
-    """A search, or a tool of an MCP server."""
+    """Return the text of a search, or of an MCP server's tool, to judge. Return None if the result is not a single
+    text."""
     if isinstance(response, str):
         return Judged(replace(call, output=response), lambda reply: reply.text)
     if isinstance(response, dict) and isinstance(response.get("content"), str):
@@ -110,8 +116,11 @@ def proven_reply(
     session: Session,
     told: Callable[[Reply], object] = lambda _: None,
 ) -> Reply | None:
-    """Return the reply if it omits lines and that is proven, else None: the result is shown as it is. Whether the host
-    shows the reply is known later. `told` is given the reply that is shown."""
+    """Return the reply if it omits lines and this is proven. Otherwise return None: the result is shown as it is.
+
+    The reply is unconfirmed, because the host shows it later, or not at all. `told` is called with the reply, or with
+    the full text if it replaces the reply.
+    """
     reply = session.answer(call, commit=False)
     is_full = reply.outcome is Outcome.FULL
     if not is_full and not is_proven(reply):
@@ -122,8 +131,9 @@ def proven_reply(
 
 
 def names_true_lines(reply: Reply, event: Event, session: Session) -> bool:
-    """True if what was omitted are the lines of the files that markers name. Claude Code strips blank lines from an
-    output's start, so the lines of a command's output may differ from the ones it asked for."""
+    """Return True if the omitted lines are the lines of the files that the markers name."""
+    # Claude Code strips blank lines from the start of an output. So a command's output may begin at a later line than
+    # the command asked for.
     gone = [(omitted, lines) for omitted, _, lines in reply.omissions()]
     return event["tool_name"] != "Bash" or all(_is_on_disk(session, *each) for each in gone)
 

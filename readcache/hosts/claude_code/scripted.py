@@ -1,4 +1,4 @@
-"""Claude Code with a model that is a script: the Messages API."""
+"""Claude Code with a scripted model: the Messages API."""
 
 from __future__ import annotations
 
@@ -38,5 +38,5 @@ SCRIPTED = Scripted(
     lambda _: {},
     '"tool_result"',
     _answer,
-    seconds=2.0,  # the plugin starts its server, and Claude Code writes down each request
+    seconds=2.0,  # for the plugin to start its server, and for Claude Code to record each request
 )

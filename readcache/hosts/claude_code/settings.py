@@ -1,4 +1,5 @@
-"""What switches readcache on in Claude Code: a plugin where it takes one, else hooks in its settings. Never both."""
+"""The settings that switch readcache on in Claude Code: a plugin if Claude Code accepts one, otherwise hooks. Never
+both."""
 
 from __future__ import annotations
 
@@ -20,28 +21,29 @@ MATCHERS = {
     "PostToolUseFailure": "Bash",
     "SessionStart": "compact",
 }
-# The first version of Claude Code whose transcript lists its requests by default. Those before it do not tell whether
-# results were cleared on the way to the model: the server may do so (`clear_tool_uses`), or Claude Code in memory.
+# The first version of Claude Code whose transcript lists its requests by default. With older versions, nothing shows if
+# results were cleared on the way to the model. The server may clear them (`clear_tool_uses`), or Claude Code in memory.
 _FIRST = (2, 1, 300)
-_MOST_STATE = 60  # bytes of the state directory's path: plugins reach a socket of 100, and its name is below
-_PATIENCE = 10.0  # seconds for `claude --version`, which takes 0.1
+_MOST_STATE = 60  # bytes of the state directory's path: plugins accept a socket path of 100, which has its name, too
+_PATIENCE = 10.0  # seconds for `claude --version`, which usually takes 0.1
 _SETTINGS = re.compile(r"^const SETTINGS = .*$", re.MULTILINE)
 _FOLDER = os.path.join("skills", "readcache")
 _MADE = "Made by `readcache init claude-code`, removed by uninit; what is changed here is lost."
 
 
 def changes(target: InstallTarget) -> Sequence[Entry | OwnFile]:
-    """What `readcache init claude-code` puts where."""
+    """Return the entries or files that `readcache init claude-code` writes."""
     return _plugin(target) if why_hooks(target) is None else _hooks(target)
 
 
 def former_files(target: InstallTarget) -> Sequence[str]:
-    """Return the files of both ways to switch it on: one was in use before if the other is now."""
+    """Return the files of both ways to switch it on, because the other way may have been used before."""
     return [_settings_file(target), *(file.path for file in _plugin(target))]
 
 
 def too_old(target: InstallTarget) -> str | None:
-    """Return why nothing can be omitted with this version of Claude Code; None if it can, or the version is unknown."""
+    """Return the reason why this version of Claude Code can omit nothing. Return None if it can, or if the version is
+    unknown."""
     version = _version_at(target)
     if version is None or version >= _FIRST:
         return None
@@ -49,7 +51,7 @@ def too_old(target: InstallTarget) -> str | None:
 
 
 def why_hooks(target: InstallTarget) -> str | None:
-    """Return why hooks are used here; None if the plugin is."""
+    """Return the reason why hooks are used here, or None if the plugin is used."""
     from readcache.process.state import state_directory
 
     if old := too_old(target):
@@ -87,7 +89,7 @@ def _version_at(target: InstallTarget) -> tuple[int, ...] | None:
 
 @functools.cache
 def _version(program: str) -> tuple[int, ...] | None:
-    """Of Claude Code; None where it does not tell."""
+    """Return the Claude Code version, or None if `claude --version` does not print one within 10 seconds."""
     try:
         done = subprocess.run(
             [program, "--version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=_PATIENCE, check=False
@@ -99,7 +101,7 @@ def _version(program: str) -> tuple[int, ...] | None:
 
 
 def _is_trusted(target: InstallTarget) -> bool:
-    """True if Claude Code loads plugins of this project: its user has said that it may."""
+    """Return True if Claude Code loads plugins of this project, because its user has accepted the trust dialog."""
     from readcache.hosts.settings_files.json_text import settings_in
 
     projects = settings_in(_state_file(target)).get("projects")
@@ -124,7 +126,8 @@ def _user_directory(target: InstallTarget) -> str:
 
 
 def in_force(target: InstallTarget) -> str:
-    """What `doctor` says. ReadcacheError where nothing of ours would run, or both ways would."""
+    """Return what `doctor` reports. Raise ReadcacheError if a setting disables the hooks or the plugin, if both are
+    installed, or if Claude Code is too old for mode "on"."""
     from readcache import ReadcacheError
     from readcache.hosts.settings_files.json_text import settings_in
 

@@ -1,9 +1,11 @@
 """Codex CLI: a hook after each command of its shell tool, which may replace the result's text.
 
-The command itself is left alone: approvals and rules see the user's own words, and inside Codex' sandbox nothing of
-ours could write its log. What the model still sees stands in the session's file (the "rollout"), which each hook reads
-first: the texts that were sent for earlier replies, results that were cut, a compaction, a rollback, a resumed session.
-The exit status stands there too.
+The command itself is not changed, because approvals and rules must see the user's own command. Inside the sandbox of
+Codex, readcache could not write its log either.
+
+The session's file (the "rollout") shows what the model can still see, and each hook reads it first. It contains the
+texts that were sent for earlier replies, truncated results, compactions, rollbacks and resumed sessions. It also has
+the command's exit status.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ def _hook(event: Mapping[str, Any], sessions: Sessions) -> Mapping[str, Any] | N
         return None
     call_id, output = event["tool_use_id"], event["tool_response"]
     if not event.get("transcript_path") or not isinstance(output, str):
-        return None  # a session without a file: we cannot tell what the model still sees
+        return None  # a session without a file: nothing shows what the model can still see
     from dataclasses import replace
 
     from readcache.core.model.tool_call import AskedCommand, ToolCall
@@ -53,17 +55,17 @@ def _hook(event: Mapping[str, Any], sessions: Sessions) -> Mapping[str, Any] | N
         asked=AskedCommand(event["tool_input"]["command"]),
     )
     if rollout.has_answer or rollout.exit_code is None:
-        session.answer(call)  # what it wrote; what it printed is shown in parts, or as an error
+        session.answer(call)  # record only its writes: its output is shown in parts, or as an error
         return None
     reply = session.answer(replace(call, output=output, complete=not is_truncated(output)), commit=False)
     if reply.outcome.value == "full":
         return None
     shown = f"Process exited with code {rollout.exit_code}\nOutput:\n{reply.text}"
-    return {"decision": "block", "reason": shown}  # which does not block: it is what the model gets as the result
+    return {"decision": "block", "reason": shown}  # blocks nothing: the model gets this result
 
 
 def _session(event: Mapping[str, Any], sessions: Sessions) -> Session:
-    """A sub-agent has a conversation of its own."""
+    """Return the session of the event's reader: a sub-agent has a conversation of its own."""
     return sessions.get(event["session_id"], event.get("agent_id") or "main")
 
 

@@ -1,4 +1,4 @@
-"""Whether Codex CLI runs our hook, as it says itself; and events to try the hook with."""
+"""Ask Codex CLI if it runs the readcache hook, and make events to try the hook with."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from typing import Any
 
 
 def codex_runs(path: str, command: str, root: str) -> str:
-    """Asks Codex, which also knows what is trusted and what is switched off. `path`: the file with the hook.
-    ReadcacheError."""
+    """Return a sentence that says Codex runs the hook. Raise ReadcacheError if it does not.
+
+    `path`: the file with the hook. `command`: the hook's command. `root`: the project's directory. Codex itself is
+    asked, because only it knows which hooks are trusted and enabled.
+    """
     import shutil
 
     from readcache import ReadcacheError
@@ -37,7 +40,7 @@ def codex_runs(path: str, command: str, root: str) -> str:
 
 
 def _ask(program: str, asked: Sequence[Mapping[str, Any]], root: str) -> Any:
-    """Start Codex' server, and return the result of the last request."""
+    """Start the server of Codex, and return the result of the last request."""
     import subprocess
 
     with subprocess.Popen([program, "app-server"], cwd=root, stdin=-1, stdout=-1, stderr=-3, text=True) as server:
@@ -53,7 +56,7 @@ def _ask(program: str, asked: Sequence[Mapping[str, Any]], root: str) -> Any:
 
 
 def trial_events(directory: str) -> list[dict[str, Any]]:
-    """Two reads of one file. The hook must shorten the second."""
+    """Return the events of two reads of one file. The hook must shorten the second."""
     from readcache.hosts.trial import TEXT, two_reads
 
     def asked(name: str) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Codex CLI with a model that is a script: the Responses API."""
+"""Codex CLI with a scripted model: the Responses API."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _answer(_: str, number: int, command: str) -> str:
 
 
 SCRIPTED = Scripted(
-    # Codex cannot set up its sandbox everywhere, and all that it runs is our `cat`. `in_force` checks trust.
+    # Codex cannot set up its sandbox everywhere, and it runs only the `cat` of this test. `in_force` checks trust.
     (
         *("codex", "exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust"),
         *("--sandbox", "danger-full-access", "go on"),

@@ -1,10 +1,11 @@
 """Gemini CLI: a hook after its shell and read tools, which may replace the result's text.
 
-The chat's file shows what the model still sees, and each hook reads it first. It has every result as it was sent, and
-the whole history again after the CLI compressed it. (PreCompress comes before each request, compressed or not.) Events
-have no ids of calls. The replacement reaches the model as the call's "error", so it says that the call succeeded.
-Rewriting the command instead would add a notice of the CLI each time, and the user would have to approve the rewritten
-command.
+The chat's file shows what the model can still see, and each hook reads it first. It has every result as it was sent,
+and the whole history again after each compression by the CLI. PreCompress is not used, because it comes before each
+request, compressed or not. Events have no call IDs.
+
+The replacement reaches the model as the call's "error", so it says that the call succeeded. Rewriting the command
+instead would have two costs: the CLI adds a notice each time, and the user must approve the rewritten command.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from readcache import Reply, Session, Sessions
     from readcache.hosts.scripted import Scripted
 
-_SUMMARY = "<state_snapshot>"  # of a compression, in the first message
+_SUMMARY = "<state_snapshot>"  # the tag of a compression's summary, in the first message
 _MILLISECONDS = 1000 * HOOK_SECONDS
 _NO_ERROR = "Not an error: the call succeeded. Lines you can already see are omitted.\n"
 
@@ -49,12 +50,12 @@ def _hook(event: Mapping[str, Any], sessions: Sessions) -> Mapping[str, Any] | N
         answered = _after_read(session, given, event["cwd"], shown, batch)
     if answered is None or answered[0].outcome.value == "full":
         return None
-    return {"decision": "deny", "reason": _NO_ERROR + answered[1]}  # which denies nothing: it replaces the result
+    return {"decision": "deny", "reason": _NO_ERROR + answered[1]}  # denies nothing: replaces the result
 
 
 def _before_request(event: Mapping[str, Any], sessions: Sessions) -> Mapping[str, Any] | None:
-    """What a compression took away, behind its summary: the same text in each request. The chat's file does not have
-    it, so that no marker names it."""
+    """Return the request with a restored section after the summary of a compression, or None if there is nothing to
+    add. The section is the same text in each request."""
     request, first = event["llm_request"], event["llm_request"]["messages"][0]
     if _SUMMARY not in first["content"]:
         return None
@@ -62,6 +63,7 @@ def _before_request(event: Mapping[str, Any], sessions: Sessions) -> Mapping[str
     with open_text(event["transcript_path"]) as file:
         session.sync(chat_messages(file)[0])
     keep = [delivery.event.call_id for delivery in session.view.deliveries]
+    # No marker names the section, because the chat's file does not have it.
     section = session.restored_section(first["content"], keep=keep)
     if not section:
         return None
@@ -70,8 +72,12 @@ def _before_request(event: Mapping[str, Any], sessions: Sessions) -> Mapping[str
 
 
 def _may_be_of_subagent(event: Mapping[str, Any]) -> bool:
-    """True while a sub-agent works: its calls carry the id and the file of its parent's chat. It has a file of its own,
-    and the chat waits for it."""
+    """Return True if the event may come from a sub-agent: a sub-agent's file was changed no earlier than the chat's
+    file.
+
+    A sub-agent's calls have the ID and the file of the parent's chat. The sub-agent writes a file of its own, and the
+    chat waits for it.
+    """
     path, last = event["transcript_path"], os.stat(event["transcript_path"]).st_mtime_ns
     folder = os.path.join(os.path.dirname(path), event["session_id"])
     others = os.listdir(folder) if os.path.isdir(folder) else ()
@@ -89,7 +95,7 @@ def _after_command(
     target, asked = os.path.join(cwd, given.get("dir_path") or ""), AskedCommand(given["command"])
     call = ToolCall(None, "run_shell_command", given, "", batch, cwd=target, asked=asked)
     printed = printed_by(shown)
-    if printed is None:  # what it printed is not shown, but it may have written
+    if printed is None:  # its output is not shown, but it may have written files
         session.answer(call)
         return None
     call = with_numbers(replace(call, output=printed.body, exit_code=printed.exit_code), printed.body, session)

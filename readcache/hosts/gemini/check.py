@@ -1,4 +1,4 @@
-"""Whether a setting keeps Gemini CLI from running our hook; and events to try the hook with."""
+"""Check that no setting keeps Gemini CLI from running the readcache hook, and make events to try the hook with."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from readcache.hosts.host import InstallTarget
 
 
 def settings_file(target: InstallTarget) -> str:
-    """The file with the hooks, of the project or the user."""
+    """Return the path of the project's or the user's settings file, which has the hooks."""
     home = target.environment.get("GEMINI_CLI_HOME") or target.home
     return os.path.join(home if target.is_user else target.root, ".gemini", "settings.json")
 
 
 def nothing_forbids(target: InstallTarget) -> str:
-    """Looks at both settings files. ReadcacheError."""
+    """Return a sentence that says no setting disables the hook. Raise ReadcacheError if the user's or the project's
+    settings file does."""
     from readcache import ReadcacheError
     from readcache.hosts.settings_files.json_text import settings_in
 
@@ -30,7 +31,7 @@ def nothing_forbids(target: InstallTarget) -> str:
 
 
 def trial_chat(directory: str) -> list[dict[str, Any]]:
-    """Two reads of one file. The hook must shorten the second."""
+    """Return the events of two reads of one file. The hook must shorten the second."""
     from readcache.hosts.trial import TEXT, two_reads
 
     def shown(name: str) -> list[dict[str, Any]]:

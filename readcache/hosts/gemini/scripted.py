@@ -1,4 +1,4 @@
-"""Gemini CLI with a model that is a script: generateContent."""
+"""Gemini CLI with a scripted model: generateContent."""
 
 from __future__ import annotations
 

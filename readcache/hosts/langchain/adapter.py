@@ -2,8 +2,9 @@
 
     agent = create_agent(model, tools, middleware=[..., ReadcacheMiddleware("/repo")])
 
-The agent's state holds what the model was shown, markers included, and beside each result the lines omitted from it.
-Context editing and deepagents' summaries change requests alone: markers are mended in the request, too.
+The agent's state contains what the model was shown, including markers, and beside each result the lines that were
+omitted from it. Context editing and deepagents' summaries change only requests, so markers are repaired in the request,
+too.
 """
 
 from __future__ import annotations
@@ -35,16 +36,22 @@ from readcache.hosts.langchain.messages import (
 from readcache.hosts.langchain.readers import AgentReaders
 from readcache.hosts.tool_results import Judge, answer_tool, tool_kinds
 
-_MOST_CHARS = 80_000  # characters of a result: deepagents puts longer ones into a file, where no marker belongs
+_MOST_CHARS = 80_000  # characters of a result: deepagents moves longer ones to a file, where no marker belongs
 
 
 class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]  # no types where these are checked
-    """`root`: the directory that relative paths are of. `store`: as for `Session`; None for what READCACHE_STORE says,
-    else in memory. `policy`: or the name of a preset; None for what READCACHE and READCACHE_POLICY say. `tools`: by
-    name, "bash", "read", "write", "other", "ignore" or a function, where names and arguments do not tell what a tool
-    is. `restore`: of what was read, what is put back behind a summary; a Budget, True for the default one, or False.
-    `clear`: when old results are cleared in requests; Marks, True for the default ones, None for what READCACHE_CLEAR
-    says. `on_reply` is given each Reply. UsageError for what means nothing."""
+    """Middleware that omits visible lines from results. Raise UsageError for an invalid value.
+
+    `root`: the directory that relative paths start from. `store`: as for `Session`; None for READCACHE_STORE, or memory
+    if that is not set. `policy`: a Policy, or the name of a preset; None for READCACHE and READCACHE_POLICY.
+    `on_reply`: called with each Reply.
+
+    `tools`: the kinds of tools, by name: "bash", "read", "write", "other", "ignore" or a function. Only needed for
+    tools whose names and arguments do not show their kind.
+
+    `restore`: how much to restore after a summary: a Budget, True for the default one, or False for nothing. `clear`:
+    when to clear old results in requests: Marks, True for the default ones, None for READCACHE_CLEAR.
+    """
 
     def __init__(
         self,
@@ -64,15 +71,15 @@ class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]
         self._readers = AgentReaders(self._settings)
 
     def wrap_tool_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
-        """What the tool gave, as the model is to see it."""
+        """Return the tool's result as the model will see it."""
         return self._shown(request, handler(request))
 
     async def awrap_tool_call(self, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
-        """The same, awaited."""
+        """Do the same as `wrap_tool_call`, asynchronously."""
         return await asyncio.to_thread(self._shown, request, await handler(request))
 
     def wrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
-        """The model's answer to messages of which each marker is true."""
+        """Return the model's answer to the request's messages, in which every marker is true."""
         sent = self._repaired(request)
         try:
             with sent_if(partial(self._is_true, sent)):
@@ -81,7 +88,7 @@ class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]
             return handler(self._without_markers(request))
 
     async def awrap_model_call(self, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
-        """The same, awaited."""
+        """Do the same as `wrap_model_call`, asynchronously."""
         sent = await asyncio.to_thread(self._repaired, request)
         try:
             with sent_if(partial(self._is_true, sent)):
@@ -90,24 +97,25 @@ class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]
             return await handler(self._without_markers(request))
 
     def stats(self) -> dict[str, int]:
-        """The counters of `Session.stats`, summed over all agents and threads."""
+        """Return the counters of `Session.stats`, summed over all agents and threads."""
         return self._readers.sessions.stats()
 
     def close(self) -> None:
-        """Ends all conversations, and releases the store."""
+        """End all conversations, and release the store."""
         self._readers.sessions.close_all()
 
     def _shown(self, request: Any, result: Any) -> Any:
         return result if self._is_off() else fallback(lambda: self._judged(request, result), result)
 
     def _judged(self, request: Any, result: Any) -> Any:
-        """Untouched stay commands to the graph, answers to the user, and results that a program asked for."""
+        """Return the result as the model will see it. Commands to the graph, answers to the user, and results that a
+        program asked for are not changed."""
         call, batch = request.tool_call, asked_by(request.state, request.tool_call["id"])
         if batch is None or not isinstance(result, ToolMessage) or getattr(request.tool, "return_direct", False):
             return result
         reader = self._readers.of(request)
         shell = reader.shell(call["name"])
-        stays = "restart" in getattr(request.tool, "args", ())  # ShellToolMiddleware's shell
+        stays = "restart" in getattr(request.tool, "args", ())  # ShellToolMiddleware's shell, which keeps its directory
         told = tool_result(result, call, batch, shell.now if stays else None)
         if told is None:
             return result
@@ -129,13 +137,13 @@ class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]
         return self._settings.policy.mode is Mode.OFF
 
     def _is_true(self, request: Any, sent: Sequence[BaseMessage]) -> bool:
-        """True if each marker of the request is true also when the model is sent these messages."""
+        """Return True if every marker of the request is still true when the model is sent these messages."""
         ours, chat = [[as_chat(message) for message in messages] for messages in (request.messages, sent)]
         texts = [str(message.text) for message in sent if isinstance(message, ToolMessage)]
         return chat[-len(ours) :] == ours or fallback(lambda: self._readers.of(request).stays_true(chat, texts), False)
 
     def _without_markers(self, request: Any) -> Any:
-        """The request with every line. Nothing is omitted any more."""
+        """Return the request with every line, and omit nothing from now on."""
         LOG.warning(
             "middleware listed after ReadcacheMiddleware removed lines that markers point at, so readcache omits "
             "nothing from now on: list ReadcacheMiddleware last"
@@ -144,12 +152,12 @@ class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]
         return self._repaired(request)
 
     def _true(self, request: Any, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-        """The messages with every marker true; without markers if readcache only advises."""
+        """Return the messages with every marker true, or without markers if readcache only advises."""
         is_on = self._settings.policy.mode is Mode.ON
         reader = self._readers.of(request, messages)
         state = messages_of(request.state)
         if [message.type for message in state[-1:]] == ["human"]:
-            reader.shells.clear()  # the agent begins, and its shells with it
+            reader.shells.clear()  # the agent starts, and its shells with it
         messages = [with_lines_back(m, reader.session.session_id if is_on else "") for m in messages]
         messages = reader.with_restored(messages, state)
         chat = [as_chat(message) for message in messages]

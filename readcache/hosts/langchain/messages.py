@@ -1,4 +1,5 @@
-"""LangChain's messages and tool results as a session takes them: shapes, and what deepagents puts around a text."""
+"""LangChain's messages and tool results in the form that a session takes, and the header that deepagents adds to a
+text."""
 
 from __future__ import annotations
 
@@ -13,35 +14,36 @@ from readcache.core.messages.editing import with_content_text
 from readcache.core.model.tool_call import ToolCall
 from readcache.hosts.left_out import lines_left_out, put_back
 
-# deepagents' read_file: "@@ lines 10-39 of 60 | next offset 39 @@", and perhaps notices before.
+# deepagents' read_file: "@@ lines 10-39 of 60 | next offset 39 @@", after notices if there are any.
 _HEADER = re.compile(r"(?:\[[^\n]*\n)*@@ lines (\d+)-(\d+)(?: of (\d+))?([^\n]*)@@\n")
-# Artifacts of shells.
+# Keys of a shell's artifact. If one is set, the output is not complete.
 _TRUNCATED = ("truncated", "timed_out", "truncated_by_lines", "truncated_by_bytes", "output_file")
 _ROLES = {"human": "user", "ai": "assistant"}
-_WORDS = ("text", "thinking", "image", "image_url")  # blocks of an answer; its calls stand beside them
-_KEPT = "readcache"  # in `response_metadata`: what the model is never sent
+_WORDS = ("text", "thinking", "image", "image_url")  # blocks of an answer that are kept; its calls are in `tool_calls`
+_KEPT = "readcache"  # the key in `response_metadata`, which the model is never sent
 
 
 def asked_by(state: Any, call_id: str) -> str | None:
-    """The id of the model's message that made a call; None for one that a program made."""
+    """Return the ID of the model's message that made a call, or None if a program made it."""
     answer = next((m for m in reversed(messages_of(state)) if isinstance(m, AIMessage)), None)
     is_there = answer is not None and any(call["id"] == call_id for call in answer.tool_calls)
     return str(answer.id or call_id) if answer is not None and is_there else None
 
 
 def messages_of(state: Any) -> Sequence[BaseMessage]:
-    """The messages of an agent's state, whatever that is."""
+    """Return the messages of an agent's state, which may have any type. Empty if it has none."""
     found = state.get("messages") if isinstance(state, Mapping) else getattr(state, "messages", state)
     return found if isinstance(found, (list, tuple)) else ()
 
 
 def call_ids(messages: Sequence[BaseMessage]) -> list[str]:
-    """The ids of the calls whose results are there."""
+    """Return the IDs of the calls whose results are in the messages."""
     return [message.tool_call_id for message in messages if isinstance(message, ToolMessage)]
 
 
 def tool_result(message: ToolMessage, call: Mapping[str, Any], batch: str, cwd: str | None) -> ToolCall | None:
-    """What the message says; None where that is not text."""
+    """Return the result in the message, with the call that it answers, or None if it is not a text. `cwd`: the
+    directory of its shell, if known."""
     text = _text(message)
     if text is None:
         return None
@@ -68,14 +70,15 @@ def tool_result(message: ToolMessage, call: Mapping[str, Any], batch: str, cwd: 
 
 
 def with_reply(message: ToolMessage, reply: Reply, by: str) -> ToolMessage:
-    """The message as the model is to see it. What was left out is kept beside it; `by` names the session."""
+    """Return the message as the model will see it, with the omitted lines kept in its metadata. `by`: the session's
+    name."""
     kept = {**message.response_metadata, _KEPT: {"by": by, "lines": lines_left_out(reply)}}
     content = with_content_text(message.content, reply.text)
     return message.model_copy(update={"content": content, "response_metadata": kept})
 
 
 def with_lines_back(message: BaseMessage, unless_by: str = "") -> BaseMessage:
-    """The message with its omitted lines put back, unless that session omitted them."""
+    """Return the message with its omitted lines restored, unless the session `unless_by` omitted them."""
     kept = message.response_metadata.get(_KEPT)
     if not isinstance(message, ToolMessage) or not isinstance(kept, Mapping) or kept.get("by") == unless_by:
         return message
@@ -85,12 +88,12 @@ def with_lines_back(message: BaseMessage, unless_by: str = "") -> BaseMessage:
 
 
 def as_chat(message: BaseMessage) -> dict[str, Any]:
-    """The message in the shape of OpenAI's chats."""
+    """Return the message in the shape of OpenAI's chats."""
     out = {"role": _ROLES.get(message.type, message.type), "content": message.content}
     if isinstance(message, ToolMessage):
         out["tool_call_id"] = message.tool_call_id
     elif isinstance(message, AIMessage):
-        if not isinstance(message.content, str):  # some put the calls here, too, as they were before they were edited
+        if not isinstance(message.content, str):  # some models put the calls here, too, as they were before editing
             out["content"] = [b for b in message.content if isinstance(b, str) or b.get("type") in _WORDS]
         calls = [(call["id"], {"name": call["name"], "arguments": call["args"]}) for call in message.tool_calls]
         out["tool_calls"] = [{"id": name, "type": "function", "function": called} for name, called in calls]
@@ -98,7 +101,7 @@ def as_chat(message: BaseMessage) -> dict[str, Any]:
 
 
 def _text(message: BaseMessage) -> str | None:
-    """The text of a message that has one, alone or among images."""
+    """Return the text of a message that has exactly one, alone or among images. Otherwise return None."""
     if isinstance(message.content, str):
         return message.content
     texts = [block for block in message.content if isinstance(block, str) or block.get("type") == "text"]

@@ -1,7 +1,8 @@
-"""Where mini-swe-agent reads its YAML, and what `readcache init mini-swe-agent` puts there.
+"""mini-swe-agent's YAML files: which ones it reads, and which one `readcache init mini-swe-agent` writes.
 
-`mini` reads the file that $MSWEA_MINI_CONFIG_PATH names, which its own `.env` may set, or else one that comes with it;
-`-c FILE` names any number of others, and the later ones win. So we write a file of our own, to be named last.
+`mini` reads the file that $MSWEA_MINI_CONFIG_PATH names; its own `.env` may set that variable. Otherwise it reads a
+file that comes with it. `-c FILE` names any number of other files, and the later ones win. So readcache writes a file
+of its own, which must be named last.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ WHY = "mini gives the whole message list to its model class before each call, so
 
 
 def _directory(target: InstallTarget) -> Path:
-    """mini's own directory, as platformdirs names it."""
+    """Return mini's own directory, as platformdirs names it."""
     if given := target.environment.get("MSWEA_GLOBAL_CONFIG_DIR"):
         return Path(given)
     base = "Library/Application Support" if sys.platform == "darwin" else ".config"
@@ -38,8 +39,11 @@ def _text(path: Path) -> str:
 
 
 def _users_file(target: InstallTarget) -> Path | None:
-    """The user's YAML file that mini reads: `mini.yaml` in the project (`mini -c mini.yaml` looks there first), or the
-    one named by the environment or by mini's `.env`."""
+    """Return the user's YAML file that mini reads, or None if there is none.
+
+    In a project it is `mini.yaml`, because `mini -c mini.yaml` looks there first. Otherwise the environment or mini's
+    `.env` names it.
+    """
     if not target.is_user:
         return path if (path := Path(target.root, "mini.yaml")).is_file() else None
     noted = re.findall(
@@ -54,12 +58,12 @@ def _changes(target: InstallTarget) -> Sequence[OwnFile]:
     found = re.search(r"^[^#\n]*\bmodel_class:\s*[\"']?([\w.]+)", _text(path), re.MULTILINE) if path else None
     own = {"mode": target.mode} | ({} if target.policy == "default" else {"policy": target.policy})
     own |= {"protected": target.protected.replace("'", "''")} if target.protected else {}
-    # Two files cannot both have a model class: the user's goes inside ours.
+    # Only the last file's model class counts, so it names the user's model class as the inner one.
     own |= {"model_class": found[1]} if found and found[1] != MODEL else {}
     lines = "".join(f"    {key}: '{value}'\n" for key, value in own.items())
     header = f"# Made by readcache init. Name it last: mini -c {path.name if path else 'mini.yaml'} -c "
     overlay = _overlay(target)
-    header += str(overlay) if target.is_user else overlay.name  # of a file that a team shares, no path of this machine
+    header += str(overlay) if target.is_user else overlay.name  # a team may share it: no path of this machine
     return [OwnFile(str(overlay), f"{header}\nmodel:\n  model_class: {MODEL}\n  readcache:\n{lines}")]
 
 

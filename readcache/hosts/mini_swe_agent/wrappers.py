@@ -1,8 +1,9 @@
-"""mini-swe-agent 2: a model class and an environment class around the user's own, switched on in its YAML alone.
+"""mini-swe-agent 2: a model class and an environment class around the user's own, enabled only by its YAML.
 
-The model class is the better one: it is given each batch of results with the ids of their calls, before the observation
-template cuts them, and the whole message list before each call of the model. The environment class sees neither. It is
-for programs that make their own model, and mini's batch runs name an image only for mini's own environment classes.
+Use the model class if possible. It gets each batch of results with the IDs of their calls, before the observation
+template truncates them. It also gets the whole message list before each call of the model. The environment class gets
+neither. It is for programs that create their own model. mini's batch runs name an image only for mini's own environment
+classes.
 """
 
 from __future__ import annotations
@@ -18,30 +19,32 @@ from readcache.hosts.fallback import LOG, fallback
 from readcache.hosts.left_out import lines_left_out, put_back
 
 Message = dict[str, Any]
-# mini's own templates show 10,000 characters and more as two halves of 5,000, on a line of its own each: at exactly
-# 10,000 no character is lost, but the line that is cut in two is.
+# Characters. mini's own templates show an output of 10,000 or more as two halves of 5,000, each starting on a line of
+# its own. At exactly 10,000 no character is lost, but the line in the middle is split in two.
 CLIP = (4999, 5000)
 _TEXTS = ("content", "output", "text")
 
 
 class _Wrapper:
-    """What both classes have in common. `inner`: the user's own."""
+    """The common part of both classes. `inner`: the user's own model or environment."""
 
     def __init__(self, inner: Any, given: Mapping[str, Any], window: int | None = None) -> None:
         self._inner, self._settings = inner, adapter_settings(given, window=window)
         self._session = self._settings.new_session("mini-swe-agent")
-        self._left_out: list[list[str]] = []  # [marker, lines] of all replies
+        self._left_out: list[list[str]] = []  # [marker, omitted lines] of all replies
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__dict__.get("_inner"), name)
 
     def stats(self) -> dict[str, int]:
-        """See `Session.stats`."""
+        """Return the counters, see `Session.stats`."""
         return self._session.stats()
 
     def _shown(self, action: Message, output: Message, cwd: object, batch: str, *, commit: bool) -> Message:
-        """The output as the model is to see it; the real one is kept for the trajectory. `commit`: no list will show
-        what became of it."""
+        """Return the output as the model will see it. The real output is kept for the trajectory.
+
+        `commit`: confirm the reply immediately, because no message list will show if the model was sent it.
+        """
         text: Any = output.get("output")
 
         def judged() -> Message:
@@ -52,7 +55,7 @@ class _Wrapper:
                 cwd=cwd if isinstance(cwd, str) and cwd else None,
                 call_id=action.get("tool_call_id"),
                 batch=batch,
-                complete=not output.get("exception_info"),  # its time was over, or it could not be started
+                complete=not output.get("exception_info"),  # it timed out, or could not be started
                 commit=commit,
             )
             self._settings.told(reply)
@@ -64,7 +67,8 @@ class _Wrapper:
 
 
 class ReadcacheModel(_Wrapper):
-    """mini's `Model` around the one that `readcache: {model_class: …}` names; all other settings are that one's."""
+    """mini's `Model` around the one that `readcache: {model_class: …}` names. All settings except `readcache` belong to
+    that one."""
 
     def __init__(self, *, readcache: Mapping[str, Any] | None = None, **settings: Any) -> None:
         from minisweagent.models import get_model
@@ -78,8 +82,11 @@ class ReadcacheModel(_Wrapper):
         self._batches = count(1)
 
     def query(self, messages: list[Message], **kwargs: Any) -> Message:
-        """Ask the model, with every marker in the messages true. With a `window`, the conversation is compacted when
-        it is too long; mini's own list, and so its trajectory, stays whole."""
+        """Ask the model, with every marker in the messages true.
+
+        With a `window` (tokens), a conversation that is too long is compacted first. mini's own list, and so its
+        trajectory, stays complete.
+        """
         is_chat = not any(message.get("object") == "response" for message in messages)
         if self._compacted is not None and is_chat and self._session.policy.mode is not Mode.OFF:
             answered = self._compacted.query(messages, kwargs)
@@ -92,7 +99,7 @@ class ReadcacheModel(_Wrapper):
         return answer
 
     def _repaired(self, messages: list[Message]) -> list[Message]:
-        # The Responses API's calls stand inside the answers in which they came.
+        # The Responses API's calls are inside the answers that made them.
         items = [item for m in messages for item in (m["output"] if m.get("object") == "response" else [m])]
         if self._session.policy.clear is None:
             repaired = self._session.mend(items)
@@ -104,31 +111,32 @@ class ReadcacheModel(_Wrapper):
     def format_observation_messages(
         self, message: Message, outputs: list[Message], template_vars: dict[str, Any] | None = None
     ) -> list[Message]:
-        """The messages of one batch of results."""
+        """Return the messages of one batch of results."""
         batch, cwd = str(next(self._batches)), (template_vars or {}).get("cwd")
         actions = message.get("extra", {}).get("actions", [])
-        # There are fewer outputs where the last action submitted, or was interrupted.
+        # There are fewer outputs than actions if the last action submitted, or was interrupted.
         pairs = zip(actions, outputs, strict=False)
         shown = [self._shown(*pair, cwd, batch, commit=False) for pair in pairs]
         messages: list[Message] = self._inner.format_observation_messages(message, shown, template_vars)
         return messages
 
     def serialize(self) -> dict[str, Any]:
-        """What mini keeps in the trajectory, with the session's counters."""
+        """Return the data that mini keeps in the trajectory, with the session's counters."""
         kept: dict[str, Any] = self._inner.serialize()
         counters: dict[str, int] = fallback(self._session.stats, {})
         return {**kept, "info": {**kept.get("info", {}), "readcache": counters}}
 
 
 class _Sent:
-    """The conversation as the model is sent it: what was left of it, and what mini's list got since."""
+    """The conversation as the model is sent it: the part that was kept, and the messages that mini's list got since."""
 
     def __init__(self) -> None:
         self._given: list[Message] = []
         self._sent: list[Message] = []
 
     def after(self, given: list[Message], send: Callable[[list[Message]], list[Message]]) -> list[Message]:
-        """The list that `send` makes of what the model is to be sent now."""
+        """Return the list that `send` makes of the messages for the model: the list sent last, and the messages that
+        are new in `given`. If `given` does not continue the last list, `send` gets all of `given`."""
         goes_on = all(old is new for old, new in zip_longest(self._given, given[: len(self._given)]))
         self._sent = send([*self._sent, *given[len(self._given) :]] if goes_on else list(given))
         self._given = list(given)
@@ -142,11 +150,12 @@ class _Compacted:
         self._inner = inner
         self._compactor = Compactor(session, self._summarize, window=window, budget=session.policy.restore)
         self._list = _Sent()
-        self._cost = 0.0  # of summaries, in dollars: mini limits what its answers cost
-        self._error: Exception | None = None  # the model's last
+        self._cost = 0.0  # of summaries, in dollars; added to an answer's cost, because mini limits the total
+        self._error: Exception | None = None  # the last error of the model
 
     def query(self, given: list[Message], kwargs: Mapping[str, Any]) -> Message | None:
-        """The model's answer to the messages of mini's list; None if we fail. Raises what the model raises."""
+        """Return the model's answer to the messages of mini's list, or None if readcache fails. The model's own errors
+        are raised."""
 
         def ask(sent: list[Message]) -> dict[str, Any]:
             try:
@@ -178,12 +187,13 @@ class _Compacted:
         return answer
 
     def _summarize(self, request: list[dict[str, str]]) -> str:
-        """What the model says. mini takes an answer without a command for an error, and keeps the response in it."""
+        """Return the text of the model's answer to a request for a summary."""
         from minisweagent.exceptions import FormatError
 
         try:
             message = self._inner.query(request)
         except FormatError as error:
+            # mini treats an answer without a command as an error, and keeps the response in it.
             message = error.messages[0]
         self._cost += message.get("extra", {}).get("cost", 0.0)
         choices = _response_in(message).get("choices") or [{}]
@@ -191,14 +201,17 @@ class _Compacted:
 
 
 def _response_in(message: Message) -> Mapping[str, Any]:
-    """The API's response, which mini keeps with what it made of it."""
+    """Return the API's response, which mini keeps in the message that it made of it."""
     response = message.get("extra", {}).get("response")
     return response if isinstance(response, Mapping) else {}
 
 
 class ReadcacheEnvironment(_Wrapper):
-    """mini's `Environment` around the one that `readcache: {environment_class: …}` names ("local" where none is). One
-    conversation in a process: what the model said at once is known by the number of its calls so far."""
+    """mini's `Environment` around the one that `readcache: {environment_class: …}` names ("local" by default).
+
+    A process has one conversation. The number of the model's calls so far identifies the answer to which an action
+    belongs, and so the parallel actions.
+    """
 
     def __init__(self, *, readcache: Mapping[str, Any] | None = None, **settings: Any) -> None:
         from minisweagent.environments import get_environment
@@ -208,7 +221,7 @@ class ReadcacheEnvironment(_Wrapper):
         super().__init__(inner, given)
 
     def execute(self, action: Message, cwd: str = "", **kwargs: Any) -> Message:
-        """Runs an action. A submission is raised by the environment inside, and passes."""
+        """Run an action. The inner environment raises an exception for a submission, which is passed on."""
         from minisweagent.models import GLOBAL_MODEL_STATS
 
         output: Message = self._inner.execute(action, cwd, **kwargs)
@@ -217,8 +230,8 @@ class ReadcacheEnvironment(_Wrapper):
 
 
 def _in_full(value: Any, left_out: Sequence[Sequence[str]]) -> Any:
-    """A message with the lines in the places of their markers, whatever shape its texts have; what the model said
-    stays."""
+    """Return a message, or a part of one, with the omitted lines instead of their markers. All forms of texts are
+    handled. The model's own texts stay."""
     if isinstance(value, str):
         return put_back(value, left_out)
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""OpenAI Agents SDK: a filter of the model's input."""
+"""OpenAI Agents SDK: a filter for the model's input."""
 
 from __future__ import annotations
 

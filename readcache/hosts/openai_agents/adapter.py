@@ -4,8 +4,8 @@
     await Runner.run(agent, "fix it", run_config=config)
 
 The SDK keeps every result as the tool gave it, and sends the whole list to the model each time. The filter judges the
-results that are new in that list, and puts the same markers into the older ones again. So the list itself tells what
-its reader sees, and one filter may serve all runs, agents and sub-agents.
+new results in the list, and puts the same markers into the older ones again. So the list itself shows what its reader
+sees, and one filter may serve all runs, agents and sub-agents.
 """
 
 from __future__ import annotations
@@ -26,14 +26,22 @@ Named = str | Callable[[Any], str | None] | None
 
 
 class ReadcacheFilter:
-    """`root`: the directory that relative paths are of. `store`: as for `Session`; None for what READCACHE_STORE says,
-    else in memory. `policy`: or the name of a preset; None for the one that READCACHE_POLICY names. `first`: a filter
-    of your own, which comes first, as `ToolOutputTrimmer()`. `tools`: by name, "bash", "read", "write", "other",
-    "ignore" or a function, where names and arguments do not tell what a tool is. `session`: the conversation's name, or
-    a function that gives it for a `CallModelData`: so it is known after a compaction that left none of its results.
-    `restore`: of what was read, what is put back behind a compaction; a Budget, True for the default one, or False.
-    `clear`: when old results are cleared; Marks, True for the default ones, None for what READCACHE_CLEAR says.
-    `on_reply` is given each Reply. UsageError for what means nothing."""
+    """A filter that omits visible lines from the model's input. Raise UsageError for an invalid value.
+
+    `root`: the directory that relative paths start from. `store`: as for `Session`; None for READCACHE_STORE, or memory
+    if that is not set. `policy`: a Policy, or the name of a preset; None for the one that READCACHE_POLICY names.
+    `first`: a filter of your own that runs before this one, such as `ToolOutputTrimmer()`. `on_reply`: called with each
+    Reply.
+
+    `tools`: the kinds of tools, by name: "bash", "read", "write", "other", "ignore" or a function. Only needed for
+    tools whose names and arguments do not show their kind.
+
+    `session`: the conversation's name, or a function that returns it for a `CallModelData`. With a name, the
+    conversation is recognised after a compaction that left none of its results.
+
+    `restore`: how much to restore after a compaction: a Budget, True for the default one, or False for nothing.
+    `clear`: when to clear old results: Marks, True for the default ones, None for READCACHE_CLEAR.
+    """
 
     def __init__(
         self,
@@ -54,7 +62,7 @@ class ReadcacheFilter:
         self._first, self._named = first, session
 
     async def __call__(self, data: Any) -> Any:
-        """What the model is to be sent. See `RunConfig.call_model_input_filter`."""
+        """Return the input that the model will be sent. See `RunConfig.call_model_input_filter`."""
         sent = data.model_data if self._first is None else self._first(data)
         sent = await sent if inspect.isawaitable(sent) else sent
         if _may_drop_items(data.agent):
@@ -64,14 +72,14 @@ class ReadcacheFilter:
             name = self._named(data) if callable(self._named) else self._named
             return dataclasses.replace(sent, input=self._judged(list(sent.input), str(name or "")))
 
-        return await asyncio.to_thread(fallback, judged, sent)  # the list has every result as the tool gave it
+        return await asyncio.to_thread(fallback, judged, sent)  # `sent` has every result as the tool gave it
 
     def stats(self) -> dict[str, int]:
-        """The counters of `Session.stats`, summed over all lists."""
+        """Return the counters of `Session.stats`, summed over all lists."""
         return self._lists.stats()
 
     def close(self) -> None:
-        """Ends all conversations, and releases the store."""
+        """End all conversations, and release the store."""
         self._lists.close()
 
     def _judged(self, items: list[Item], name: str) -> list[Item]:
@@ -85,5 +93,5 @@ class ReadcacheFilter:
 
 
 def _may_drop_items(agent: Any) -> bool:
-    """True if the server truncates a list that does not fit."""
+    """Return True if the server truncates a list that does not fit into its window."""
     return getattr(getattr(agent, "model_settings", None), "truncation", None) == "auto"

@@ -19,7 +19,7 @@ Item = Mapping[str, Any]
 
 _FAILED = ("An error occurred while running the tool", "An error occurred while parsing tool arguments")
 _LATE = re.compile(r"Tool '.*' timed out after [\d.]+ seconds\.?\Z")
-# What a sandbox's tools put in front of an output.
+# The header that a sandbox's tools write before an output.
 _CHUNK = re.compile(
     r"\AChunk ID: \w+\nWall time: [\d.]+ seconds\n(?:Process exited with code (?P<status>-?\d+)\n)?"
     r"(?P<goes_on>Process running with session ID \d+\n)?(?P<is_truncated>Original token count: \d+\n)?Output:\n"
@@ -27,7 +27,7 @@ _CHUNK = re.compile(
 
 
 def message_of_item(item: Item) -> Message:
-    """The item as a message. What the model says or asks for is the assistant's, and so is a compaction."""
+    """Return the item as a message. The model's texts, its calls and compactions have the role "assistant"."""
     item = as_mapping(item) or {}
     kind = str(item.get("type") or "")
     if kind.startswith("compaction"):
@@ -38,7 +38,7 @@ def message_of_item(item: Item) -> Message:
 
 
 def with_item_text(item: Item, text: str) -> Item:
-    """The result with another text."""
+    """Return the item of a result with another text."""
     if _is_shell_output(item):
         known = [key for key in ("output", "shell_output") if item.get(key)]
         return {**item, **{key: [{**item[key][0], "stdout": text}] for key in known}}
@@ -46,7 +46,8 @@ def with_item_text(item: Item, text: str) -> Item:
 
 
 def with_details(result: ToolCall, message: Message) -> ToolCall:
-    """The result, and what the SDK's tools say about it."""
+    """Return the result with the details that the SDK's tools give in its text or item: failure, exit status, header,
+    and whether it is complete."""
     item, text = message.raw, result.output
     if text.startswith(_FAILED) or _LATE.match(text):
         return replace(result, is_error=True)
@@ -64,13 +65,13 @@ def with_details(result: ToolCall, message: Message) -> ToolCall:
 
 
 def _is_shell_output(item: Item) -> bool:
-    """True for what one command gave."""
+    """Return True for the output of a single shell command."""
     outputs = item.get("output") if item.get("type") == "shell_call_output" else None
     return isinstance(outputs, list) and len(outputs) == 1 and isinstance(outputs[0].get("stdout"), str)
 
 
 def _as_function(item: Item) -> Item:
-    """The item, or one that stands for it where its type is the SDK's own."""
+    """Return a function call or its output that replaces an item of the shell tool. Return other items unchanged."""
     if _is_shell_output(item):
         return {"type": "function_call_output", "call_id": item["call_id"], "output": item["output"][0]["stdout"]}
     if item.get("type") == "shell_call":

@@ -1,4 +1,4 @@
-"""opencode: a plugin in JavaScript. What it does stands in `plugin.js`."""
+"""opencode: a plugin in JavaScript. `plugin.js` has its code."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 
 
 def host_like_opencode(name: str) -> Host:
-    """opencode, or a fork of it, which has directories of its own name."""
+    """Return the host for opencode, or for a fork of it, which uses its own name in its directories."""
 
     def path(target: InstallTarget) -> str:
-        """Where it looks for plugins: in each project, and in its own configuration."""
+        """Return the plugin's path, in the project or in the host's own configuration directory. The host loads
+        both."""
         if not target.is_user:
             return os.path.join(target.root, f".{name}", "plugin", "readcache.js")
         base = target.environment.get("XDG_CONFIG_HOME") or os.path.join(target.home, ".config")

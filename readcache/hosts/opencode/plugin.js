@@ -1,10 +1,11 @@
-// readcache in opencode and its forks: lines that the model can still see are left out of the requests, and say where they stand.
+// readcache in opencode and its forks: omit from each request the lines that the model can still see, and say where
+// they are.
 import { isAbsolute, join } from "node:path"
 
 const COMPARED = ["grep", "glob", "list"] // tools whose results are compared as a whole
 
 /**
- * What to tell the server of a tool's result. An empty list: nothing.
+ * Return the reports of a tool's result for the server. Empty if there is nothing to report.
  * @param {string} directory
  * @param {string} tool
  * @param {any} args
@@ -38,7 +39,7 @@ function tellings(directory, tool, args, { output, metadata }) {
 }
 
 /**
- * What stands before and after the lines that a read shows. These have numbers, so that none of them is a tag.
+ * Return the text before and after the lines that a read shows. These lines have numbers, so none looks like a tag.
  * @param {string} output
  */
 const aroundLines = (output) => [
@@ -47,7 +48,7 @@ const aroundLines = (output) => [
 ]
 
 /**
- * The same as `metadata.display`, which opencode 1.15 does not give.
+ * Return the value of `metadata.display`, which opencode 1.15 does not set. Return undefined unless a file was read.
  * @param {string} output
  * @param {{ truncated?: boolean }} metadata
  */
@@ -83,7 +84,7 @@ const callsOf = (parts) =>
 function asMessage(directory, { info, parts }) {
   const isSummary = info.role === "assistant" && info.summary === true
   return {
-    role: isSummary ? "user" : info.role, // the agent did not say it
+    role: isSummary ? "user" : info.role, // the agent did not write it
     text: textsOf(parts).map((part) => part.text).join("\n"),
     summary: isSummary && textsOf(parts).length ? info.id : undefined,
     calls: callsOf(parts).map(({ callID, tool, state }) => ({ id: callID, tool, given: state.input })),
@@ -91,15 +92,16 @@ function asMessage(directory, { info, parts }) {
   }
 }
 
+// Global, because the user and the project may both have this plugin, and only one copy may serve a client.
 /** @type {WeakSet<object>} */
-const served = (/** @type {any} */ (globalThis)[Symbol.for("readcache")] ??= new WeakSet()) // by this plugin, of user or project
+const served = (/** @type {any} */ (globalThis)[Symbol.for("readcache")] ??= new WeakSet())
 
 /** @type {import("@opencode-ai/plugin").Plugin} */
 export const Readcache = async ({ client, directory }) => {
   if (isOff() || served.has(client)) return {}
   served.add(client)
   const readcache = new ReadcachePlugin()
-  const compacting = new Set() // sessions whose next messages are those to be summarised
+  const compacting = new Set() // sessions whose next message list is for the summary
   return {
     event: async ({ event }) => {
       if (event.type === "session.created") readcache.born(event.properties.info.id, event.properties.info.parentID)
@@ -117,7 +119,7 @@ export const Readcache = async ({ client, directory }) => {
       let session
       try {
         session = messages.at(-1)?.info.sessionID
-        if (!session || compacting.delete(session)) return // a part of the conversation: its summary is of real texts
+        if (!session || compacting.delete(session)) return // the summary is made from the real texts
         const list = messages.map((listed) => asMessage(directory, listed))
         const sent = await readcache.request(session, list)
         if (!sent) return

@@ -1,4 +1,4 @@
-"""opencode, or a fork of it, with a model that is a script."""
+"""opencode, or a fork of it, with a scripted model."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from readcache.hosts.scripted import Scripted, chat_answer
 
 
 def scripted_like_opencode(program: str) -> Scripted:
-    """The program reads its settings from variables that begin with its name."""
+    """Return how to run `program`, which reads its settings from environment variables whose names start with its own
+    name."""
 
     def environment(url: str) -> dict[str, str]:
         model = {"name": "model", "limit": {"context": 100_000, "output": 8000}}
@@ -17,7 +18,7 @@ def scripted_like_opencode(program: str) -> Scripted:
         named = dict.fromkeys(("model", "small_model"), "scripted/model")
         off = {"autoupdate": False, "share": "disabled", "lsp": False, "formatter": False, "snapshot": False}
         config = {"provider": {"scripted": provider}, **named, **off, "permission": {"bash": "allow"}}
-        # Next to plugins it installs a package of its own, which our plugin does not need.
+        # It installs a package of its own beside plugins, which the readcache plugin does not need.
         offline = {"npm_config_offline": "true", f"{program.upper()}_DISABLE_MODELS_FETCH": "1"}
         return {f"{program.upper()}_CONFIG_CONTENT": json.dumps(config), **offline}
 

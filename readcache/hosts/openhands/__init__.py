@@ -13,4 +13,4 @@ __all__ = ["ReadcacheCondenser"]
 
 __getattr__ = lazy_names(
     {"readcache.hosts.openhands.adapter": "ReadcacheCondenser"}, globals()
-)  # the host's package may not be there
+)  # the host's package may not be installed

@@ -1,8 +1,10 @@
-"""OpenHands' SDK: a condenser around the user's own. `Agent(…, condenser=ReadcacheCondenser(inner=…))` is all.
+"""OpenHands SDK: a condenser around the user's own.
 
-A condenser is given the events that the model is to see, before each call, and what it gives back is sent. So the tools
-stay as they are and the conversation keeps every real output. We judge what the model would be shown: with secrets
-masked, with call ids, and with the response that made each call.
+    agent = Agent(..., condenser=ReadcacheCondenser(inner=...))
+
+Before each call of the model, a condenser gets the events for the model, and the events that it returns are sent. So
+the tools do not change, and the conversation keeps every real output. Texts are judged as they would be sent: with
+masked secrets, with call IDs, and with the response that made each call.
 """
 
 from __future__ import annotations
@@ -37,11 +39,15 @@ _AS_SENT = {
 
 
 class ReadcacheCondenser(CondenserBase):  # type: ignore[misc]  # not typed where this is checked
-    """`inner`: the condenser that you had. `root`: the workspace, for commands before the first `cd`. `restore`: of
-    what was read, what is put back with a condensation's summary; a Budget, a number of tokens, True for the default
-    one, or False. `clear`: when old results are cleared, above and down to so many tokens; True for the default marks,
-    None for what READCACHE_CLEAR says. `on_reply` is given each Reply; it is not kept with the agent. The others are as
-    everywhere. What means nothing is a ValidationError."""
+    """A condenser that omits visible lines, around another condenser. Raise ValidationError for an invalid value.
+
+    `inner`: the condenser that you had. `root`: the workspace, for commands before the first `cd`. `on_reply`: called
+    with each Reply; it is not saved with the agent. `policy`, `mode` and `store`: as in `adapter_settings`.
+
+    `restore`: how much to restore with the summary of a condensation: a Budget, a number of tokens, True for the
+    default budget, or False for nothing. `clear`: when to clear old results: (above, down to) in tokens, Marks, True
+    for the default marks, or None for READCACHE_CLEAR.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -57,43 +63,46 @@ class ReadcacheCondenser(CondenserBase):  # type: ignore[misc]  # not typed wher
     _sessions: Sessions = PrivateAttr()
 
     def model_post_init(self, context: Any, /) -> None:
-        """Checks the settings."""
+        """Check the settings."""
         super().model_post_init(context)
         names = ("root", "policy", "mode", "store", "restore", "clear", "on_reply")
         settings = adapter_settings({name: getattr(self, name) for name in names})
         policy, limit = settings.policy, getattr(self.inner, "max_tokens", None)
-        if limit is not None:  # a longer section would begin the next condensation
+        if limit is not None:  # a longer section would start the next condensation
             most = min(policy.restore.max_tokens, limit // 4)
             settings = replace(settings, policy=replace(policy, restore=replace(policy.restore, max_tokens=most)))
         self._settings, self._sessions = settings, settings.sessions("openhands", local=True)
 
     def condense(self, view: View, agent_llm: LLM | None = None) -> View | Condensation:
-        """What the model is to see, or what the inner condenser does to that."""
+        """Return the view as the model will see it, or the result of the inner condenser if that has to run. A
+        condensation's summary gets a restored section."""
         shown, inner = self._begun(view, agent_llm)
         return shown if inner is None else self._after(view, shown, inner.condense(view, agent_llm=agent_llm))
 
     async def acondense(self, view: View, agent_llm: LLM | None = None) -> View | Condensation:
-        """The same, awaited."""
+        """Do the same as `condense`, asynchronously."""
         shown, inner = await asyncio.to_thread(self._begun, view, agent_llm)
         if inner is None:
             return shown
         return await asyncio.to_thread(self._after, view, shown, await inner.acondense(view, agent_llm=agent_llm))
 
     def stats(self) -> dict[str, int]:
-        """The counters of `Session.stats`, summed over all conversations."""
+        """Return the counters of `Session.stats`, summed over all conversations."""
         return self._sessions.stats()
 
     def get_llm(self) -> LLM | None:
-        """The inner condenser's."""
+        """Return the model of the inner condenser, or None."""
         return self.inner.get_llm() if self.inner else None
 
     def handles_condensation_requests(self) -> bool:
-        """As the inner condenser does."""
+        """Return True if the inner condenser does."""
         return self.inner is not None and bool(self.inner.handles_condensation_requests())
 
     def _begun(self, view: View, llm: LLM | None) -> tuple[View, Any]:
-        """What the model will see, and the inner condenser if it has to run. Give that one the real events: a
-        summariser has not seen the text that a marker points at."""
+        """Return the view as the model will see it, and the inner condenser, or None if that need not run.
+
+        Give the real events to the inner condenser: a summariser has not seen the text that a marker names.
+        """
         shown, inner = self._shown(view), cast("Any", self.inner)
         is_rolling = isinstance(inner, RollingCondenser)
         return shown, None if is_rolling and inner.condensation_requirement(shown, agent_llm=llm) is None else inner
@@ -107,7 +116,8 @@ class ReadcacheCondenser(CondenserBase):  # type: ignore[misc]  # not typed wher
         return shown if result is view else self._shown(result)
 
     def _restored(self, view: View, done: Condensation) -> Condensation:
-        """With what the files were like, in the summary, so that the model need not read them again."""
+        """Return the condensation with the lines that the model is likely to need in its summary, so that the model
+        need not read them again."""
         session, left = self._reader(view).session, [e for e in view.events if e.id not in done.forgotten_event_ids]
         kept = [event.tool_call_id for event in left if isinstance(event, ObservationEvent)]
         if not done.has_summary_metadata:
@@ -116,7 +126,8 @@ class ReadcacheCondenser(CondenserBase):  # type: ignore[misc]  # not typed wher
         return done.model_copy(update={"summary": f"{done.summary}\n\n{section}"}) if section else done
 
     def _reader(self, view: View) -> _Reader:
-        """One for each conversation. Its first event, the system prompt, is never condensed away."""
+        """Return the reader of the conversation. Its first event, the system prompt, identifies it, because that is
+        never condensed away."""
         first = str(view.events[0].id) if view.events else ""
         with self._sessions.lock:
             session = self._sessions.get(first, is_new=True)
@@ -126,25 +137,26 @@ class ReadcacheCondenser(CondenserBase):  # type: ignore[misc]  # not typed wher
 
 
 class _Reader:
-    """One conversation."""
+    """The reader of one conversation."""
 
     def __init__(self, session: Session, settings: AdapterSettings) -> None:
         self.session, self._told = session, settings.told
         self._replacements: dict[
             str, Any
-        ] = {}  # id of an event that was judged -> the event that stands for it, or itself
-        self._sent: dict[str, dict[str, Any]] = {}  # id of an event -> its message
-        self._cwd: str | None = None  # where the next command starts
+        ] = {}  # ID of an event that was judged -> the event that is sent instead of it, or itself
+        self._sent: dict[str, dict[str, Any]] = {}  # ID of an event -> its message
+        self._cwd: str | None = None  # directory in which the next command starts, if known
 
     def shown(self, view: View) -> View:
-        """The view with what is left out, and with every marker true."""
+        """Return the view without the omitted lines, and with every marker true. Return the same object if nothing
+        changed."""
         self._take_up_sections(view.events)
         new = [e for e in view.events if isinstance(e, ObservationEvent) and e.id not in self._replacements]
         if new:
             mend_and_clear(self._messages(view.events[: view.events.index(new[0])]), self.session)
         calls = {event.id: event for event in view.events if isinstance(event, ActionEvent)}
         for event in new:
-            self._replacements[event.id] = event  # also where we fail
+            self._replacements[event.id] = event  # also if judging fails
             judge = partial(reply_to, self.session, calls.get(event.action_id), event, self._cwd)
             nothing: tuple[Reply | None, str | None] = (None, self._cwd)
             reply, self._cwd = fallback(judge, nothing)
@@ -160,7 +172,7 @@ class _Reader:
         return view if same else view.model_copy(update={"events": told})
 
     def _take_up_sections(self, events: Sequence[Any]) -> None:
-        """Sections that an earlier process put into summaries, as far as the store tells of them."""
+        """Record the sections that an earlier process put into summaries, if the store has them."""
         ids = [event.tool_call_id for event in events if isinstance(event, ObservationEvent)]
         for event in events:
             if isinstance(event, CondensationSummaryEvent):
@@ -169,7 +181,7 @@ class _Reader:
                     self.session.restored_section(summary, keep=ids)
 
     def _messages(self, events: Sequence[Any]) -> list[dict[str, Any]]:
-        """The events as they are sent, and cut where sending cuts."""
+        """Return the events as messages, as they are sent, and truncated if sending truncates them."""
         for event in events:
             if event.id not in self._sent:
                 replacement = self._replacements.get(event.id, event)

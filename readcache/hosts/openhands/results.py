@@ -1,6 +1,6 @@
-"""What OpenHands' tools gave, told to a session: the terminal, and any other.
+"""Report results of OpenHands' tools to a session: the terminal's, and any other tool's.
 
-The terminal is known by its action's class, by name, so that tools that are derived from it are known too.
+The terminal is recognised by the names of its action's classes, so tools derived from it are recognised too.
 """
 
 from __future__ import annotations
@@ -15,17 +15,18 @@ from readcache.core.model.tool_call import AskedCommand, ToolCall
 from readcache.hosts.tool_results import answer_tool
 from readcache.transcripts.openhands import TRUNCATED
 
-# A terminal whose shell brackets pastes shows the echo of a command of several lines, then the output, then the next
-# prompt's. Where it is not there, blanks and empty lines at both ends of the output were taken off.
+# If the terminal's shell uses bracketed paste, its text has the echo of a command of several lines, then the output,
+# then the control of the next prompt. Without these controls, blanks and empty lines were removed from both ends of the
+# output.
 _HEAD = re.compile(r"(?:[^\x1b]*\x1b\[\?2004l\x1b\[\?2004h)*[^\x1b]*\x1b\[\?2004l")
 _TAIL = re.compile(r"(?:\x1b\[\?2004h)?\s*\Z")
-_START = "\x1b[?2004l"  # the control in front of an output, on its first line
+_START = "\x1b[?2004l"  # the control before an output, on its first line
 _HEADER = re.compile(r"(?:NOTE: [^\n]*\n)?Here's the result of running `cat -n` on [^\n]*:\n")
 _MOVES = re.compile(r"\b(?:cd|pushd|popd)\b")
 
 
 def terminal_frame(text: str) -> tuple[str, str, str]:
-    """(controls, output, controls) of what the terminal gave."""
+    """Return (controls, output, controls) of the terminal's text."""
     head = found.end() if (found := _HEAD.match(text)) else 0
     tail = text.rfind("\x1b[?2004h", head)
     end = tail if tail >= 0 and _TAIL.match(text, tail) else len(text)
@@ -33,15 +34,18 @@ def terminal_frame(text: str) -> tuple[str, str, str]:
 
 
 def editor_frame(text: str) -> tuple[str, str, str]:
-    """(header, numbered lines, "") of the file editor's text."""
+    """Return (header, numbered lines, "") of the file editor's text."""
     end = found.end() if (found := _HEADER.match(text)) else 0
     return text[:end], text[end:], ""
 
 
 def reply_to(session: Session, call: Any, event: Any, cwd: str | None) -> tuple[Reply | None, str | None]:
-    """The reply to a result, None where that stays as it is; and the directory where the next command starts. `call`:
-    the event of the action, None when it was condensed away; `cwd`: where this command started, as far as it is
-    known."""
+    """Return the reply to a result, or None if the result stays as it is, and the directory in which the next command
+    starts.
+
+    `call`: the event of the action, or None if it was condensed away. `cwd`: the directory in which this command
+    started, or None if it is not known.
+    """
     observation: Any = event.observation
     action: Any = getattr(call, "action", None)
     text: str = observation.text
@@ -51,7 +55,7 @@ def reply_to(session: Session, call: Any, event: Any, cwd: str | None) -> tuple[
         after = observation.metadata.working_dir
         told = ToolCall(event.tool_call_id, "terminal", action.model_dump(), text, batch)
         if _is_command(action, observation):
-            # Parallel commands have a shell each: what does not move ends where it began.
+            # Parallel commands have a shell each: a command that cannot move ends in the directory where it began.
             where = after if after and not _MOVES.search(action.command) else cwd
             told = replace(_reply_to_command(told, observation), asked=AskedCommand(action.command), cwd=where)
         return session.answer(told, commit=False), after or cwd
@@ -66,14 +70,15 @@ def reply_to(session: Session, call: Any, event: Any, cwd: str | None) -> tuple[
 
 
 def shown_text(reply: Reply | None, text: str) -> str:
-    """The text that the model is shown for `text`."""
+    """Return the text that the model is shown instead of `text`."""
     if reply is None:
         return text
-    return reply.text if text.endswith("\n") else reply.text.removesuffix("\n")  # of a marker that is the last line
+    return reply.text if text.endswith("\n") else reply.text.removesuffix("\n")  # the newline of a final marker
 
 
 def _is_command(action: Any, observation: Any) -> bool:
-    """No input to a running command, no look at its output, and no command that was refused."""
+    """Return True for a command that ran. Return False for input to a running command, a look at its output, and a
+    refused command."""
     asked = action.command.strip() and not action.is_input and not action.reset
     return bool(asked) and not observation.metadata.prefix and observation.exit_code is not None
 
@@ -86,7 +91,7 @@ def _reply_to_command(call: ToolCall, observation: Any) -> ToolCall:
 
 
 def with_text(event: Any, text: str) -> Any:
-    """The event of a result, with another text in it."""
+    """Return the event of a result with another text."""
     from openhands.sdk.llm import TextContent
 
     observation = event.observation.model_copy(update={"content": [TextContent(text=text)]})
@@ -94,7 +99,8 @@ def with_text(event: Any, text: str) -> Any:
 
 
 def with_complete_lines(message: dict[str, Any]) -> dict[str, Any]:
-    """The message with the terminal's control on a line of its own, so that the first line of an output is known."""
+    """Return the message with the terminal's control on a line of its own, so that the first line of an output is a
+    complete line."""
     content = message.get("content")
     if message["role"] != "tool" or not isinstance(content, list):
         return message
@@ -103,7 +109,8 @@ def with_complete_lines(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def as_told(event: Any, message: dict[str, Any], repaired: dict[str, Any]) -> Any:
-    """The event that gives the mended message, header, suffix and all."""
+    """Return an event that is sent as the repaired message, including header and suffix. Return `event` itself if its
+    message needed no repair."""
     if repaired is message:
         return event
     text = "".join(part["text"] for part in repaired["content"] if part["type"] == "text").replace(
@@ -114,7 +121,7 @@ def as_told(event: Any, message: dict[str, Any], repaired: dict[str, Any]) -> An
     if not hasattr(event, "observation"):
         return event
     told = with_text(event, text)
-    plain: dict[str, Any] = {"is_error": False}  # what these would add is in the text
+    plain: dict[str, Any] = {"is_error": False}  # the text has already what these would add
     if hasattr(told.observation, "metadata"):
         plain["metadata"] = type(told.observation.metadata)()
     return told.model_copy(update={"observation": told.observation.model_copy(update=plain), "extended_content": []})

@@ -1,4 +1,4 @@
-"""pi: an extension in JavaScript. What it does stands in `extension.js`."""
+"""pi: an extension in JavaScript. `extension.js` has its code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 
 def _path(target: InstallTarget) -> str:
-    """Where pi looks for extensions: in each project that it trusts, and in the agent's directory."""
+    """Return the extension's path, in the project or in the agent's directory. pi loads both, if it trusts the
+    project."""
     if not target.is_user:
         return os.path.join(target.root, ".pi", "extensions", "readcache.js")
     base = target.environment.get("PI_CODING_AGENT_DIR") or os.path.join(target.home, ".pi", "agent")

@@ -1,17 +1,17 @@
-// readcache in pi: lines that the model can still see are left out of the requests, and say where they stand.
+// readcache in pi: omit from each request the lines that the model can still see, and say where they are.
 import { homedir } from "node:os"
 import { resolve } from "node:path"
 
 const COMPARED = ["grep", "find", "ls"] // tools whose results are compared as a whole
-const CUT = /\n\n\[Showing [^\n]* Full output: [^\n]*\]$/ // of a command's output: the rest stands in a file
-const ENDED = /\n?\n\n(Command [^\n]*)$/ // what pi says below the output of a command that failed
-const MORE = /\n\n\[(Showing lines|\d+ more lines in file)[^\n]*\]$/ // below a part of a file
+const CUT = /\n\n\[Showing [^\n]* Full output: [^\n]*\]$/ // pi truncated a command's output; a file has the rest
+const ENDED = /\n?\n\n(Command [^\n]*)$/ // pi's note below the output of a failed command
+const MORE = /\n\n\[(Showing lines|\d+ more lines in file)[^\n]*\]$/ // pi's note below a part of a file
 
 /** @typedef {import("@earendil-works/pi-coding-agent").ToolResultEvent} ToolResultEvent */
 /** @typedef {import("@earendil-works/pi-coding-agent").ContextEvent["messages"][number]} PiMessage */
 
 /**
- * What to tell the server of a tool's result. An empty list: nothing.
+ * Return the reports of a tool's result for the server. Empty if there is nothing to report.
  * @param {string} cwd
  * @param {Pick<ToolResultEvent, "toolName" | "details" | "isError"> & { input: Record<string, any> }} event
  * @param {string | undefined} output its text, if it is one
@@ -44,7 +44,11 @@ function tellings(cwd, { toolName, input, details, isError }, output) {
   return COMPARED.includes(toolName) ? [["observe_tool", { name: toolName, arguments: input, output }]] : []
 }
 
-/** The text of a content that is one text and nothing else. @param {unknown} content @returns {string | undefined} */
+/**
+ * Return the text of a content that is a single text, otherwise undefined.
+ * @param {unknown} content
+ * @returns {string | undefined}
+ */
 function oneText(content) {
   if (typeof content === "string") return content
   const [block, ...others] = /** @type {{ type: string, text?: string }[]} */ (content ?? [])
@@ -87,14 +91,18 @@ function asList(cwd, messages) {
   return list
 }
 
+// Global, because the user and the project may both have this extension, and only one copy may serve a session.
 /** @type {Map<string, object>} */
-const owners = (/** @type {any} */ (globalThis)[Symbol.for("readcache.pi")] ??= new Map()) // user and project may both have this
+const owners = (/** @type {any} */ (globalThis)[Symbol.for("readcache.pi")] ??= new Map())
 
 /** @param {import("@earendil-works/pi-coding-agent").ExtensionAPI} pi */
 export default function (pi) {
   if (isOff()) return
   const readcache = new ReadcachePlugin()
-  /** The session, if it is ours. @param {import("@earendil-works/pi-coding-agent").ExtensionContext} ctx */
+  /**
+   * Return the session, unless another copy of this extension serves it.
+   * @param {import("@earendil-works/pi-coding-agent").ExtensionContext} ctx
+   */
   const sessionOf = (ctx) => {
     const session = ctx.sessionManager.getSessionId()
     if (!owners.has(session)) owners.set(session, readcache)

@@ -1,4 +1,4 @@
-"""pi with a model that is a script."""
+"""pi with a scripted model."""
 
 from __future__ import annotations
 

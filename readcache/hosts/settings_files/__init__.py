@@ -1,1 +1,1 @@
-"""Changes a user's settings files without losing anything of theirs."""
+"""Edit a user's settings files without losing anything that the user wrote."""

@@ -1,4 +1,4 @@
-"""Changes several of a user's files, all of them or none."""
+"""Change several of a user's files: either all of them or none."""
 
 from __future__ import annotations
 
@@ -13,16 +13,21 @@ from readcache import ReadcacheError
 
 
 class FileChange(NamedTuple):
-    """A file before and after; None: it is not there. `target`: where a link leads, else the path itself."""
+    """A file's content before and after a change.
+
+    `path`: the path as it was asked for. `target`: the file that `path` leads to if it is a link, otherwise `path`
+    itself. `before`, `after`: the bytes, or None if the file does not exist.
+    """
 
     path: str
     target: str
     before: bytes | None
     after: bytes | None
-    directories: tuple[str, ...] = ()  # that were made for the file and go with it when empty, the deepest first
+    directories: tuple[str, ...] = ()  # created for the file, removed with it if empty; the deepest first
 
     def diff(self) -> str:
-        """As a unified diff; a file that is empty or not there is /dev/null or no lines."""
+        """Return the change as a unified diff. A file that does not exist is named /dev/null. An empty file has no
+        lines."""
         old = (self.before or b"").decode("utf-8", "replace").splitlines(keepends=True)
         new = (self.after or b"").decode("utf-8", "replace").splitlines(keepends=True)
         names = [self.path if data is not None else "/dev/null" for data in (self.before, self.after)]
@@ -31,7 +36,10 @@ class FileChange(NamedTuple):
 
 
 def look(path: str) -> tuple[str, bytes | None]:
-    """(where it leads, what is in it). ReadcacheError for what cannot be edited."""
+    """Return (the file that `path` leads to, its bytes or None if it does not exist).
+
+    Raise ReadcacheError if it cannot be edited: a broken link, not a plain file, or unreadable.
+    """
     target = os.path.realpath(path)
     try:
         if not os.path.lexists(path):
@@ -47,7 +55,8 @@ def look(path: str) -> tuple[str, bytes | None]:
 
 
 def missing_directories(path: str, made: Collection[str] = ()) -> tuple[str, ...]:
-    """Those that have to be made for the file, or were `made` by us, the deepest first."""
+    """Return the directories above `path`, the deepest first, that do not exist or that readcache created (`made`). The
+    list ends at the first other directory."""
     found, directory = [], os.path.dirname(path)
     while directory in made or not os.path.lexists(directory):
         found.append(directory)
@@ -56,13 +65,14 @@ def missing_directories(path: str, made: Collection[str] = ()) -> tuple[str, ...
 
 
 def require_writable(change: FileChange) -> None:
-    """ReadcacheError for a file that is read-only, as `os.replace` would not heed that."""
+    """Raise ReadcacheError if the file is read-only."""
+    # `os.replace` would ignore that the file is read-only.
     if change.before is not None and not (os.stat(change.target).st_mode & 0o222 and os.access(change.target, os.W_OK)):
         raise ReadcacheError(f"{change.path} is read-only; nothing was changed: make it writable first")
 
 
 def write_all(changes: Sequence[FileChange]) -> None:
-    """Makes all the changes; where one fails, those before it are taken back. ReadcacheError."""
+    """Write all the changes. If one fails, undo the earlier ones and raise ReadcacheError."""
     done: list[FileChange] = []
     for change in changes:
         try:
@@ -93,16 +103,16 @@ def _write(change: FileChange) -> None:
             os.fsync(file.fileno())
         if change.before is not None:
             was = os.stat(target)
-            with contextlib.suppress(OSError):  # where it belongs to a group of ours
+            with contextlib.suppress(OSError):  # fails if the user may not give a file to that owner or group
                 os.chown(beside, was.st_uid, was.st_gid)
             os.chmod(beside, stat.S_IMODE(was.st_mode))
         os.replace(beside, target)
     finally:
-        with contextlib.suppress(OSError):  # it is gone, unless something failed
+        with contextlib.suppress(OSError):  # it only still exists if something failed
             os.unlink(beside)
 
 
 def _remove_empty(directories: Sequence[str]) -> None:
     for directory in directories:
-        with contextlib.suppress(OSError):  # something is in it, or it was not made
+        with contextlib.suppress(OSError):  # it is not empty, or was never created
             os.rmdir(directory)

@@ -1,7 +1,7 @@
-"""JSON with comments, as editors and agents keep their settings: read, and edited by putting members in and cutting
-them out, so that the user's comments, order and white space stay.
+"""Read and edit JSON with comments, the format in which editors and agents keep their settings.
 
-Taken: `//` and `/* */` comments, and a comma after the last member. What else JSON does not allow is refused.
+An edit inserts or deletes single members, so the user's comments, order and white space stay. Accepted beyond JSON:
+`//` and `/* */` comments, and a comma after the last member. Everything else that JSON forbids is refused.
 """
 
 from __future__ import annotations
@@ -13,18 +13,22 @@ from typing import Any, NamedTuple
 
 from readcache import UsageError
 
-# What is not closed ends with the text: to look for the end again from each quote would take the square of its length.
+# An unclosed string or comment ends with the text. Without this, each quote would start another search for an end, and
+# the time would grow with the square of the length.
 _COMMENT = re.compile(r'("(?:[^"\\]|\\(?:.|\Z))*(?:"|\Z))|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
 _LAST_COMMA = re.compile(r'("(?:[^"\\]|\\(?:.|\Z))*(?:"|\Z))|,(?=[ \t\r\n]*[\]}])', re.DOTALL)
 _BLANK = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
 
-Path = Sequence[str | int]  # keys of objects, and places in lists
+Path = Sequence[str | int]  # keys of objects, and indexes in lists
 
 
 class _Member(NamedTuple):
-    """A member from `start`, which is that of its key, if it has one, to `end`; its value begins at `at`. `comma`: the
-    place of the one after it, or -1."""
+    """A member of an object or list, from `start` to `end` (character indexes in the text).
+
+    `start`: the start of its key, or of its value in a list. `at`: the start of its value. `comma`: the index of the
+    comma after it, or -1.
+    """
 
     key: str | int
     start: int
@@ -34,10 +38,13 @@ class _Member(NamedTuple):
 
 
 class JsonText:
-    """The text of a file, and its value: an empty object where nothing is in it. UsageError with the line."""
+    """The text of a file, and its value: an empty object if the text is blank.
+
+    Raise UsageError with the line number if the text is not JSON with comments.
+    """
 
     def __init__(self, text: str) -> None:
-        # Of the same length, so that a place in one of them is a place in all.
+        # Blanked texts keep their length, so an index is valid in all three.
         self.text, self._bare = text, _COMMENT.sub(_blanked, text)
         self._plain = _LAST_COMMA.sub(_blanked, self._bare)
         try:
@@ -49,7 +56,7 @@ class JsonText:
             raise UsageError("it is nested too deeply") from None
 
     def with_member(self, path: Path, key: str, value: object) -> str:
-        """The text with a first member in the object or list at the end of the path; in a list it has no key."""
+        """Return the text with a new first member in the object or list at the end of `path`. A list ignores `key`."""
         newline = "\r\n" if "\r\n" in self.text else "\n"
         if not self._plain.strip():
             lead = "" if self.text.endswith("\n") or not self.text else newline
@@ -72,7 +79,7 @@ class JsonText:
         return self.text[:at] + item + self.text[at:]
 
     def without(self, path: Path) -> str:
-        """The text without the member at the end of the path. Comments beside it stay."""
+        """Return the text without the member at the end of `path`. Comments beside it stay."""
         members, _ = self._members(self._start_of(path[:-1]))
         index = max(at for at, member in enumerate(members) if member.key == path[-1])
         text, (_, start, _, end, comma) = self.text, members[index]
@@ -82,7 +89,7 @@ class JsonText:
             start, end = start - 1, end - 1
         if not is_last and not text[end:comma].strip():
             end = comma + 1
-        elif comma >= 0:  # it is before the member, or behind a comment
+        elif comma >= 0:  # the comma is before the member, or a comment is between them
             text = text[:comma] + text[comma + 1 :]
         line, behind = text.rfind("\n", 0, start) + 1, text.find("\n", end) + 1
         if behind and not text[line:start].strip() and not text[end:behind].strip():
@@ -90,20 +97,21 @@ class JsonText:
         return text[:start].rstrip(" \t") + text[end:] if is_last else text[:start] + text[end:].lstrip(" \t")
 
     def is_blank_inside(self, path: Path) -> bool:
-        """True for an object or list with nothing in it, not even a comment."""
+        """Return True for an object or list that contains nothing, not even a comment."""
         start = self._start_of(path)
         members, end = self._members(start)
         return not members and not self.text[start + 1 : end].strip()
 
     def _start_of(self, path: Path) -> int:
-        """Where the value begins; of several members with one key the last one counts, as readers have it."""
+        """Return the index at which the value at the end of `path` starts. If a key occurs twice, the last member
+        counts, as for other readers of JSON."""
         at = self._skip(0)
         for step in path:
             at = [member.at for member in self._members(at)[0] if member.key == step][-1]
         return at
 
     def _members(self, start: int) -> tuple[list[_Member], int]:
-        """The members of the object or list that begins there, and the place of its closing bracket."""
+        """Return the members of the object or list that starts at `start`, and the index of its closing bracket."""
         members, at = list[_Member](), self._skip(start + 1)
         while self._bare[at] not in "]}":
             begin = at
@@ -123,13 +131,13 @@ class JsonText:
         return found.end() if found else at
 
     def _indent(self, at: int) -> str:
-        """The white space that the line of `at` begins with."""
+        """Return the white space at the start of the line that contains `at`."""
         line = self.text[self.text.rfind("\n", 0, at) + 1 : at]
         return line[: len(line) - len(line.lstrip(" \t"))]
 
 
 def settings_in(file: str) -> Mapping[str, Any]:
-    """The value of a settings file. Empty if the file cannot be read."""
+    """Return the value of a settings file. Empty if the file cannot be read, or its value is not an object."""
     try:
         with open(file, encoding="utf-8-sig") as opened:
             value = JsonText(opened.read()).value
@@ -143,5 +151,5 @@ def _blanked(found: re.Match[str]) -> str:
 
 
 def _rendered(value: object, unit: str, newline: str) -> str:
-    """JSON over several lines, the first one without indentation."""
+    """Return the value as JSON on several lines. The first line has no indentation."""
     return json.dumps(value, indent=unit, ensure_ascii=False).replace("\n", newline)

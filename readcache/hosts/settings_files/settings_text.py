@@ -1,6 +1,7 @@
-"""Entries in the text of a settings file: put in, found again, taken out. The text is edited, never written anew.
+"""Insert, find and remove entries in the text of a settings file. The text is edited and never written from scratch.
 
-After each edit the text is read again: where it does not say what it is to say, nothing is done, and the user is told.
+After each edit the text is parsed again. If its value is not the expected one, the edit is dropped and the user is
+told.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ _NAMED = re.compile(r"(?<![^\s/'\"])[^\s/'\"]*readcache[^\s/]*(?: +[a-z][\w-]*){
 
 
 class SettingsText:
-    """One settings file, while entries are put in and taken out. ReadcacheError names the file."""
+    """One settings file while entries are inserted and removed. Raise ReadcacheError, with the file's path, if it
+    cannot be read as an object."""
 
     def __init__(self, path: str, data: bytes | None) -> None:
         self.path = path
@@ -38,7 +40,7 @@ class SettingsText:
 
     @property
     def value(self) -> Any:
-        """What the file says."""
+        """The value of the file's JSON."""
         return self._json.value
 
     @property
@@ -47,15 +49,16 @@ class SettingsText:
         return (self._bom + self._json.text).encode()
 
     def says_nothing(self) -> bool:
-        """True for an empty file, or an empty object without comments."""
+        """Return True for an empty file, or an empty object without comments."""
         return "".join(self._json.text.split()) in ("", "{}")
 
     def has(self, entry: Entry) -> bool:
-        """True if exactly that value is there, and none that an earlier version of us put there."""
+        """Return True if exactly this value is there, and no other value that an earlier version of readcache put
+        there."""
         return [self._at(path) for path in self._alike(entry)] == [entry.value]
 
     def put(self, entry: Entry) -> None:
-        """Puts it in. ReadcacheError where the user has another value."""
+        """Insert the entry. Raise ReadcacheError if the user has set another value."""
         node, keys, depth = self.value, entry.keys, 0
         while keys[depth] != "+" and keys[depth] in node:
             node, depth = node[keys[depth]], depth + 1
@@ -71,7 +74,7 @@ class SettingsText:
         self._change(self._json.with_member(keys[:depth], keys[depth], value), keys[:depth], expected, entry)
 
     def take_out(self, entry: Entry) -> None:
-        """Takes out what was put in for the entry, if it is there, and what holds nothing any more then."""
+        """Remove the values that readcache inserted for the entry, and each object or list that is empty afterwards."""
         while paths := self._alike(entry):
             path = paths[0]
             self._delete(path, entry)
@@ -81,7 +84,8 @@ class SettingsText:
                 self._delete(path, entry)
 
     def _alike(self, entry: Entry) -> list[tuple[str | int, ...]]:
-        """The paths of values that are the entry's, maybe as of another version, program or mode."""
+        """Return the paths of the entry's values, including values that another version, program or mode of readcache
+        wrote."""
         keys = entry.keys[:-1] if entry.keys[-1] == "+" else entry.keys
         found = self._at(keys)
         if keys is not entry.keys:
@@ -91,7 +95,7 @@ class SettingsText:
         return [keys] if is_ours else []
 
     def _at(self, path: Path) -> Any:
-        """The value there; None for nothing."""
+        """Return the value at `path`, or None if there is none."""
         try:
             return _inside(self.value, path)
         except (KeyError, TypeError):
@@ -103,7 +107,8 @@ class SettingsText:
         self._change(self._json.without(path), path[:-1], expected, entry)
 
     def _change(self, text: str, path: Path, expected: object, entry: Entry) -> None:
-        """The edit of the object or list at the end of the path. ReadcacheError if it is not `expected` then."""
+        """Accept `text` if it has the `expected` object or list at the end of `path`. Otherwise raise
+        ReadcacheError."""
         try:
             changed = JsonText(text)
         except UsageError:
@@ -128,7 +133,8 @@ def _is_alike(value: object, ours: object) -> bool:
 
 
 def _gist(value: object) -> str:
-    """What a value of ours keeps when the program's place, the mode and the policy change: "readcache hook codex"."""
+    """Return the part of a readcache value that stays when the program's path, the mode or the policy change, e.g.
+    "readcache hook codex". Return "" if it names no readcache command."""
     found = _NAMED.findall("\n".join(_STRING.findall(json.dumps(value))))
     return re.sub("['\"]", "", found[-1]) if found else ""
 

@@ -1,7 +1,8 @@
-"""Switches a host on and off: what its settings files are to hold, worked out before anything is written.
+"""Switch a host on and off. The new content of its settings files is worked out before anything is written.
 
-The file as it was before is kept in the state directory, readable by its owner alone. If the file was not edited since,
-its exact bytes come back. If it was, or no copy was kept, our entries are found by their content.
+The previous content of each file is kept in the state directory, readable only by its owner. If the file was not edited
+in the meantime, its exact bytes come back. If it was edited, or no copy was kept, readcache finds its entries by their
+content.
 """
 
 from __future__ import annotations
@@ -17,19 +18,19 @@ from readcache.hosts.host import Entry, Host, InstallTarget, OwnFile
 from readcache.hosts.settings_files.files import FileChange, look, missing_directories, require_writable, write_all
 from readcache.hosts.settings_files.settings_text import SettingsText
 
-Record = dict[str, Any]  # what is remembered of a file
+Record = dict[str, Any]  # what `init` remembers about one file
 _REMEMBERED = ("mode", "policy", "protected", "restore")
 
 
 class Switch:
-    """One host at one place. `memory`: the directory in which is remembered what was put into which file."""
+    """One host at one install target. `memory`: the directory that records which entries were put into which file."""
 
     def __init__(self, host: Host, target: InstallTarget, memory: str) -> None:
         self.host, self.target, self._memory = host, target, memory
         self._wanted: dict[str, list[Entry | OwnFile]] = {}
         for change in host.changes(target):
             self._wanted.setdefault(os.path.abspath(change.path), []).append(change)
-        # The mode in which it was switched on may be forgotten; "on" has the most entries.
+        # The record of the mode may be lost. Mode "on" has the most entries, so they include all others.
         self._may_be_there: dict[str, list[Entry | OwnFile]] = {}
         for change in host.changes(target._replace(mode="on")):
             self._may_be_there.setdefault(os.path.abspath(change.path), []).append(change)
@@ -39,37 +40,40 @@ class Switch:
         self._to_remember: dict[str, Record | None] = {}
 
     def paths(self) -> list[str]:
-        """The files that have something of ours, or have had."""
+        """Return the existing files that have, or once had, content from readcache."""
         return [path for path in self._wanted if os.path.lexists(path)]
 
     def plan_on(self) -> list[FileChange]:
-        """The changes that switch the host on. ReadcacheError where that cannot be done."""
+        """Return the changes that switch the host on. Raise ReadcacheError if a file cannot be read or edited."""
         return self._plan(is_on=True)
 
     def plan_off(self) -> list[FileChange]:
-        """The changes that take out what is ours, and nothing else. ReadcacheError."""
+        """Return the changes that remove readcache's content and nothing more. Raise ReadcacheError if a file cannot be
+        read or edited."""
         return self._plan(is_on=False)
 
     def is_on(self) -> bool:
-        """True if all that is ours is where `plan_on` would put it. ReadcacheError for files that cannot be read."""
+        """Return True if `plan_on` would change nothing. Raise ReadcacheError if a file cannot be read or edited."""
         return not self.plan_on()
 
     def is_known(self) -> bool:
-        """True if the host was switched on here: something of ours is in its files, or we remember it."""
+        """Return True if the host was switched on here: a record exists, or its files contain entries from
+        readcache."""
         if any(os.path.exists(self._record_file(path)) for path in self._wanted):
             return True
         try:
             return bool(self.plan_off())
-        except ReadcacheError:  # what cannot be read was not written by us
+        except ReadcacheError:  # readcache writes only files that it can read again
             return False
 
     def as_remembered(self) -> InstallTarget:
-        """The place, with the options that the host was switched on with, as far as they are remembered."""
+        """Return the install target with the mode, policy, protected files and restore size with which the host was
+        switched on, if they are recorded."""
         known = next(filter(None, map(self._record, self._wanted)), {})
         return self.target._replace(**{name: known[name] for name in _REMEMBERED if name in known})
 
     def write(self, changes: Sequence[FileChange]) -> None:
-        """Makes the changes, all or none, and remembers them. ReadcacheError."""
+        """Make the changes, all or none, and record them. Raise ReadcacheError if one fails."""
         write_all(changes)
         for path, record in self._to_remember.items():
             name = self._record_file(path)
@@ -115,7 +119,7 @@ class Switch:
 
 
 def remembered_installs(memory: str) -> list[tuple[str, str, bool]]:
-    """Return (host, project, True if it is for all of the user's projects) for each place that was switched on. The
+    """Return (host, project, True if it is enabled for all of the user's projects) for each recorded installation. The
     project is "" if the record was lost."""
     names = sorted(os.listdir(memory)) if os.path.isdir(memory) else []
     found = ((name.rpartition("-")[0], _read_record(os.path.join(memory, name))) for name in names)
@@ -123,7 +127,7 @@ def remembered_installs(memory: str) -> list[tuple[str, str, bool]]:
 
 
 def _read_record(path: str) -> Record:
-    """What is remembered of a file; nothing where that was lost."""
+    """Return the record in this file. Empty if it is missing or broken."""
     try:
         with open(path, encoding="utf-8") as file:
             found = json.load(file)
@@ -133,14 +137,14 @@ def _read_record(path: str) -> Record:
 
 
 def _original(path: str, before: bytes | None, wanted: Sequence[Any], record: Record) -> bytes | None:
-    """The file without what is ours; None: it is not there."""
+    """Return the file's content without anything from readcache, or None if nothing would be left of the file."""
     if before is None:
         return None
     if "original" in record and _digest(before) == record["after"]:
         return None if record["original"] is None else str(record["original"]).encode()
     if wanted and isinstance(wanted[0], OwnFile):
         return None if before == wanted[0].text.encode() or b"readcache init" in before else before
-    if record and not record["entries"] and b"readcache init" in before:  # of another way to switch it on, and edited
+    if record and not record["entries"] and b"readcache init" in before:  # a former plugin file, edited since
         return None
     settings = SettingsText(path, before)
     for entry in [*wanted, *_remembered(path, record)]:
@@ -150,7 +154,10 @@ def _original(path: str, before: bytes | None, wanted: Sequence[Any], record: Re
 
 
 def _with_ours(path: str, before: bytes | None, original: bytes | None, wanted: Sequence[Any], record: Record) -> bytes:
-    """The file with our entries; unchanged if it has them already. ReadcacheError."""
+    """Return the file's content with the wanted entries. Return `before` if it has all of them and no outdated one.
+
+    Raise ReadcacheError if the user has another value, or a file of the user's own is at the path.
+    """
     if isinstance(wanted[0], OwnFile):
         if original is not None:
             raise ReadcacheError(f"{path} exists and is not ours; nothing was changed: move it away")
@@ -167,7 +174,7 @@ def _with_ours(path: str, before: bytes | None, original: bytes | None, wanted: 
 
 
 def _remembered(path: str, record: Record) -> list[Entry]:
-    """The entries that we put in, maybe as another version wrote them."""
+    """Return the recorded entries, which another version of readcache may have written."""
     return [Entry(path, tuple(keys), value) for keys, value in record.get("entries", ())]
 
 
