@@ -24,7 +24,7 @@ class Calls:
     def __init__(self) -> None:
         self.number = 0  # calls so far, including forgotten ones
         self.tokens = 0  # tokens delivered so far
-        self.closed = 0  # calls that were answered when a process last closed its session
+        self.closed = 0  # number of the newest call when a process last closed its session
         self.counts: Counter[str] = Counter()  # the counters that `Session.stats` shows
         self.reread_detector = RereadDetector()
         self._lost = LostLines()
@@ -121,7 +121,7 @@ class Calls:
         self._recount(before, after)
         repaired = {marker.wording for marker in after.markers} - {marker.wording for marker in before.markers}
         if repaired and not is_new and self._is_cached and before.when.call < self._at_once:
-            self.counts["cache_writes"] += 1  # only a marker changed, so only readcache causes this cache write
+            self.counts["cache_writes"] += 1  # only a cached marker changed: readcache causes this write
         self._is_cached = self._is_cached and before.unconfirmed
         if lost and len(after.text) < len(before.text):
             self._remove(len(before.text) - len(after.text))

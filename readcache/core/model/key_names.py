@@ -10,7 +10,7 @@ from readcache.core.model.writes import common_prefix, concerns, file_name_of
 
 # Fewer new keys than this are inserted one by one. More are sorted together, which takes a pass over all keys.
 FEW_KEYS = 100
-# Most files of one name that are searched, so that a call's cost does not grow with the session.
+# The maximum number of files of one name to search, so that a call's cost does not grow with the session.
 MOST_NAMESAKES = 48
 
 

@@ -25,10 +25,10 @@ _ATTRIBUTE = re.compile(r"\.key|(?:\w+\.)?(?:process|meta|self|this|config|ctx|c
 
 @lru_cache(maxsize=1024)
 def canonical_path(path: str, cwd: str) -> str:
-    """`path`, as given in directory `cwd`, as a key: absolute, without `.`, `..` and doubled slashes.
+    """Return `path`, as given in directory `cwd`, as a key: absolute, without `.`, `..` and doubled slashes.
 
-    `D:\\a`, `D:/a` and `/d/a` (the same file in Git's bash) are all `/d/a`. A home directory is unknown here: `~/a`
-    stays `~/a`, and `~/../a` as well. A glob pattern is treated like a path. Links are not followed.
+    `D:\\a`, `D:/a` and `/d/a` (the same file in Git's bash) all become `/d/a`. The home directory is unknown here, so
+    `~/a` stays `~/a`, and `~/../a` stays too. A glob pattern is treated like a path. Links are not followed.
     """
     path = _slashes(path)
     if not path.startswith(("/", "~")):

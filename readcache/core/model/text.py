@@ -96,9 +96,9 @@ def find_separators(lines: Sequence[str]) -> tuple[str, ...]:
 class Numbering(NamedTuple):
     """The way in which most of some lines are numbered, judged only from these lines.
 
-    `possible`: the separators that no line contradicts, the longest first. `likely`: the possible separators that known
-    tools write; several if nothing distinguishes them. In `likely`, "" means no numbers at all. `last`: the number of
-    the last numbered line.
+    `possible`: the separators that no line contradicts, the longest first. `likely`: the possible separators that
+    remain once the habits of known tools are considered; several if nothing distinguishes them. In `likely`, "" means
+    no numbers at all. `last`: the number of the last numbered line.
     """
 
     possible: tuple[str, ...]
@@ -110,8 +110,8 @@ def find_numbering(lines: Sequence[str]) -> Numbering | None:
     """Return the way in which most of `lines` are numbered; None if most are not numbered.
 
     Numbers rise one by one, with the same text before and after each. `10:    x` is a line that begins with four blanks
-    (SWE-agent) or with three (opencode). A line without a blank after the number decides it, or an empty line. `1. x`
-    is a number or belongs to the file's own list. An empty line decides it, or right-aligned numbers.
+    (SWE-agent) or with three (opencode). A line without a blank after the number, or an empty line, decides which. `1.
+    x` is a number or belongs to the file's own list. An empty line, or right-aligned numbers, decide which.
     """
     rests: dict[tuple[str, str], list[str]] = {}
     lasts: dict[tuple[str, str], int] = {}

@@ -143,8 +143,8 @@ class World:
         truncated or cleared the old text. `markers`: the markers in `text`; None: the markers of the old text that are
         still there.
 
-        The host does this without asking. Other markers may name lines that are gone. Such markers are wrong until the
-        host gives readcache its messages or reports a compaction: see `repaired`.
+        The host does this by itself. Other markers may name lines that are gone. Such markers are wrong until the host
+        gives readcache its messages or reports a compaction: see `repaired`.
         """
         found = self._of(reader).get(call)
         if found is None or kind not in found.texts:
