@@ -29,12 +29,12 @@ from readcache.core.model.view import View
 
 _WORD = re.compile(r"[\w./-]+")
 _NAME_OF = r"(?<![\w.-]){}(?![\w-]|\.\w)"
-# Parts that do not make a command a different one (blanks are another): a redirection of errors, and a filter at the
-# end. At most MOST_FILTERS of them are ignored.
+# Parts that do not distinguish two commands, besides blanks: a redirection of errors, and a filter at the end. At most
+# MOST_FILTERS of them are ignored.
 _FILTER = re.compile(r"(?:2>&1|\|\s{0,9}(?:head|tail|grep)\b[^|;&]*)\Z")
 MOST_FILTERS = 8
 
-# The share of a result's lines that must be lines of files. Not all of them, because hosts put a few lines around them.
+# The share of a result's lines that must be lines of files. It is below 1 because hosts put a few lines around them.
 NEARLY_ALL = 0.75
 
 # Tools whose results count. The output of other tools is rarely requested again.

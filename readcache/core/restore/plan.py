@@ -67,7 +67,7 @@ class RestorePlan:
         if not self.items:
             return "", ()
         lines, source_map = [f"## {self.heading}"], []
-        level = "###"  # no line of an item can begin another one
+        level = "###"  # deep enough that no line of an item looks like a title
         while any(f"\n{level} " in f"\n{item.text}" for item in self.items):
             level += "#"
         before: RestoreItem | None = None
