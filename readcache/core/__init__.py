@@ -1,5 +1,5 @@
-"""The rules, pure: what a call printed, what a reader can see, what is omitted, restored and repaired.
+"""The rules of readcache, pure: claims, views, omissions, restore plans and repairs.
 
-Nothing here reads a file, runs a command, or asks for the time. Users do not import it: the public names are those of
-`readcache`.
+Nothing here reads a file, runs a command, or asks for the time. Users import the public names from `readcache`, not
+from this package.
 """

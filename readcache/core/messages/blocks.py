@@ -1,7 +1,7 @@
-"""Blocks of messages: what each API calls a text, a call and a result, and the keys under which it keeps them.
+"""Blocks of messages: each API's names for a text, a call and a result, and the keys under which it keeps them.
 
-Most blocks have a `type`. In Bedrock's Converse, and in Gemini's `parts`, a block has its type for a key instead:
-`{"toolUse": {"name": …}}`. `typed` reads it as a block that has a `type`, and `untyped` writes it back.
+Most blocks have a `type`. In Bedrock's Converse and in Gemini's `parts`, the type of a block is a key instead:
+`{"toolUse": {"name": …}}`. `typed` reads such a block as a block with a `type`, and `untyped` writes it back.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ Raw = Mapping[str, Any]  # a message, or a block, as its harness wrote it
 RESULT_ROLES = ("tool", "function")
 TEXTS = ("text", "input_text", "output_text")
 IMAGES = ("image", "image_url", "input_image")
-THINKING = {  # block type -> what is legible
+THINKING = {  # block type -> the key of its readable text
     "thinking": "thinking",
     "redacted_thinking": "",
     "reasoning": "summary",
     "reasoningContent": "reasoningText",
     "thought": "text",
 }
-# Type of a call -> the keys of its id and its arguments. The second and third are items of the Responses API: they
-# stand for themselves and have no role.
+# Type of a call -> the keys of its ID and its arguments. The second and third are items of the Responses API. They
+# occur outside of messages and have no role.
 CALLS = {
     "tool_use": ("id", "input"),
     "function_call": ("call_id", "arguments"),
@@ -31,21 +31,22 @@ CALLS = {
     "functionCall": ("id", "args"),
 }
 ITEM_RESULTS = ("function_call_output", "custom_tool_call_output")
-RESULTS = {  # type of a result -> the keys of its call's id and its content
+RESULTS = {  # type of a result -> the keys of its call's ID and its content
     "tool_result": ("tool_use_id", "content"),
     "toolResult": ("toolUseId", "content"),
     "functionResponse": ("id", "response"),
     **dict.fromkeys(ITEM_RESULTS, ("call_id", "output")),
 }
-# Key of a block -> its type. Google's package for Python has names of its own.
+# Key of a block -> its type. Google's package for Python uses other names.
 _KEYS = {name: name for name in ("toolUse", "toolResult", "reasoningContent", "image")}
 _KEYS |= {"functionCall": "functionCall", "functionResponse": "functionResponse", "inlineData": "inlineData"}
 _KEYS |= {"function_call": "functionCall", "function_response": "functionResponse", "inline_data": "inlineData"}
 
 
 def as_mapping(thing: object) -> Raw | None:
-    """A message or block as a mapping: the objects of the APIs' own packages too, which harnesses put into their lists
-    as they come (`messages.append(response.message)`)."""
+    """Return a message or block as a mapping; None if it is neither a mapping nor such an object. Objects of the APIs'
+    own packages are converted, because harnesses put them into their lists unchanged
+    (`messages.append(response.message)`)."""
     if isinstance(thing, Mapping):
         return thing
     dump = getattr(thing, "model_dump", None)
@@ -56,7 +57,8 @@ def as_mapping(thing: object) -> Raw | None:
 
 
 def typed(raw: Raw) -> Raw:
-    """The block with a `type`; the very same one if it has one, or its type is not known."""
+    """Return the block with a `type`. Return the same object if it has a type or a role already, or if its type is
+    unknown."""
     if "type" in raw or "role" in raw:
         return raw
     if isinstance(raw.get("text"), str):
@@ -71,7 +73,7 @@ def typed(raw: Raw) -> Raw:
 
 
 def untyped(block: Raw, raw: Raw) -> Raw:
-    """A block that was made of `typed(raw)`, in the shape of `raw`. A text may have taken the place of an image."""
+    """Return `block`, which was made from `typed(raw)`, in the shape of `raw`. A text may have replaced an image."""
     if "type" in raw or "role" in raw:
         return block
     key, inner = _inside(raw)
@@ -82,26 +84,27 @@ def untyped(block: Raw, raw: Raw) -> Raw:
 
 
 def _inside(raw: Raw) -> tuple[str, Raw | None]:
-    """The key that is the block's type, and what is in it."""
+    """Return the key that is the block's type, and the content under it; ("", None) if there is no such key."""
     return next(
         ((key, inner) for key in raw if key in _KEYS and (inner := as_mapping(raw[key])) is not None), ("", None)
     )
 
 
 def blocks_key(message: Raw) -> str:
-    """The key under which a message has its blocks."""
+    """Return the key under which a message has its blocks."""
     return "parts" if "parts" in message and "content" not in message else "content"
 
 
 def result_keys(raw: Raw) -> tuple[str, str] | None:
-    """The keys of a result's call id and content, as `("tool_call_id", "content")`; None if it is not a result."""
+    """Return the keys of a result's call ID and content, such as `("tool_call_id", "content")`; None if it is not a
+    result."""
     kind = string(raw.get("type"))
-    is_block = kind in CALLS or kind in TEXTS  # whatever its `role` means
+    is_block = kind in CALLS or kind in TEXTS  # then its `role` does not make it a result
     if raw.get("role") in RESULT_ROLES and blocks_key(raw) == "content" and not is_block:
         return "tool_call_id", "content"
     return RESULTS.get(kind)
 
 
 def string(value: object) -> str:
-    """The value if it is a string, else ""."""
+    """Return the value if it is a string, otherwise ""."""
     return value if isinstance(value, str) else ""

@@ -1,7 +1,8 @@
-"""Changes to messages, in the shape in which the harness wrote them. The message that is given is never changed.
+"""Changes to messages, in the shape in which the harness wrote them. A function never changes the message that it is
+given.
 
-A text that was a string stays a string, a list of blocks stays a list, JSON in a string stays JSON in a string. What is
-not in a message is not changed: then the very same message comes back.
+A text that was a string stays a string, a list of blocks stays a list, and JSON in a string stays JSON in a string. If
+a message does not contain the part to change, the function returns the same message object.
 """
 
 from __future__ import annotations
@@ -27,22 +28,22 @@ from readcache.core.messages.blocks import (
 )
 from readcache.core.messages.messages import Kind, Message, normalise, normalise_one, parse_arguments, result_text
 
-TextKey = tuple[int, str | None, str]  # a message's index, the call whose result it is, the text as it stands there
-# From a result's call id, which of its message's results without one it is, and its text; see `Part`.
+TextKey = tuple[int, str | None, str]  # a message's index, the call ID if the text is a result, the current text
+# (a result's call ID, its index among its message's results without an ID, its text) -> the new text; see `Part`.
 NewText = Callable[[str | None, int, str], str | None]
-BLOCK_LISTS = ("content", "output", "parts", "tool_calls")  # the keys under which messages and blocks hold blocks
+BLOCK_LISTS = ("content", "output", "parts", "tool_calls")  # the keys under which messages and blocks contain blocks
 
 
 def map_blocks(message: Raw, change: Callable[[Raw], Raw | None]) -> Raw:
-    """The message with blocks changed: `change` is called with the message, then its blocks, then theirs, each with its
-    `type`. It returns a replacement, or None to look inside."""
+    """Return the message with blocks changed. `change` is called with the message, then with its blocks, then with
+    their blocks, each with its `type`. It returns a replacement, or None to look inside."""
     raw = as_mapping(message)
     if raw is None:
         return message
     block = typed(raw)
     new = change(block)
     if new is None and string(block.get("type")) in CALLS:
-        new = block  # the reader does not look inside calls: what they contain is the model's own input
+        new = block  # reading a message does not look inside calls either: their content is the model's own input
     elif new is None:
         changed = {}
         for key in BLOCK_LISTS:
@@ -56,7 +57,7 @@ def map_blocks(message: Raw, change: Callable[[Raw], Raw | None]) -> Raw:
 
 
 def with_result_text(message: Raw, call_id: str | None, text: str, nth: int = 0) -> Raw:
-    """The message with `text` as the result of this call. Images in the result stay. `nth`: see `Part`."""
+    """Return the message with `text` as the result of this call. Images in the result stay. `nth`: see `Part`."""
     nameless = count()
 
     def change(block: Raw) -> Raw | None:
@@ -67,8 +68,8 @@ def with_result_text(message: Raw, call_id: str | None, text: str, nth: int = 0)
 
 
 def with_result_texts(message: Raw, change: NewText) -> Raw:
-    """The message with other texts as results, in one pass. `change` gives the new text of one, or None; two results of
-    one id are told apart by their texts. Images in the results stay."""
+    """Return the message with other texts as results, in one pass. `change` returns the new text of a result, or None
+    to keep it. It gets the old text too, which distinguishes two results with one ID. Images in the results stay."""
     nameless = count()
 
     def change_block(block: Raw) -> Raw | None:
@@ -83,22 +84,23 @@ def with_result_texts(message: Raw, change: NewText) -> Raw:
 
 
 def _with_result(block: Raw, key: str, text: str) -> Raw:
-    """A result with another text under its `key`."""
+    """Return a result with another text under its `key`."""
     is_bare = block.get("type") == "toolResult"
     new = _response(block, text) if key == "response" else with_content_text(block.get(key), text, is_bare=is_bare)
     return {**block, key: new}
 
 
 def _is_of(name: object, call_id: str | None, nth: int, nameless: Iterator[int]) -> bool:
-    """True if a block with this id is the one that is meant."""
+    """Return True if the block with the ID `name` is the block that is meant."""
     return string(name) == call_id if string(name) else call_id is None and next(nameless) == nth
 
 
 def without_cleared(
     messages: Sequence[Raw], cleared: int | Collection[str], excluded: Collection[str] = ()
 ) -> Sequence[Raw]:
-    """The list without the texts of the results that the provider clears before the model sees it: the `cleared` oldest
-    ones, or those of these ids. Results of `excluded` tools are not counted."""
+    """Return the list without the texts of the results that the provider clears before the model sees it. `cleared`:
+    the number of oldest results to clear, or the call IDs of these results. Results of `excluded` tools do not
+    count."""
     normal = normalise(messages)
     names = {part.call_id: part.name for message in normal for part in message.parts if part.kind is Kind.CALL}
     results = [
@@ -112,7 +114,8 @@ def without_cleared(
 
 
 def with_parts(messages: Sequence[Raw], texts: Mapping[tuple[int, str | None, int, str], str]) -> list[Raw]:
-    """The list with other texts for these results: by message, call, which of those without a call, and text."""
+    """Return the list with other texts for these results. A key is (message index, call ID, index among the message's
+    results without an ID, current text)."""
     out = list(messages)
     for at in {at for at, *_ in texts}:
         out[at] = with_result_texts(out[at], lambda *result, at=at: texts.get((at, *result)))
@@ -120,7 +123,8 @@ def with_parts(messages: Sequence[Raw], texts: Mapping[tuple[int, str | None, in
 
 
 def with_results(messages: list[Raw], by_text_key: Mapping[TextKey, str]) -> list[Raw]:
-    """The list with other texts in these places, in results or plain text. The same list object if there are none."""
+    """Return the list with other texts for these keys, in results or plain text. Return the same list object if there
+    are none."""
     if not by_text_key:
         return messages
     changes: defaultdict[int, dict[tuple[str | None, str], str]] = defaultdict(dict)
@@ -145,7 +149,7 @@ def _changed(changes: Mapping[str, str], text: str) -> str:
 
 
 def with_arguments(message: Raw, call_id: str | None, arguments: Mapping[str, object], nth: int = 0) -> Raw:
-    """The message with these arguments of this call. `nth`: see `Part`."""
+    """Return the message with these arguments of this call. `nth`: see `Part`."""
     nameless = count()
 
     def change(block: Raw) -> Raw | None:
@@ -166,12 +170,12 @@ def _with_arguments(call: Raw, key: str, arguments: Mapping[str, object]) -> Raw
         return {**call, key: dict(arguments)}
     try:
         return {**call, key: json.dumps(arguments, ensure_ascii=False, allow_nan=False)}
-    except ValueError:  # a number that JSON does not have (`1e999`) cannot be written again
+    except ValueError:  # the arguments contain a number that JSON cannot represent (`1e999` is read as infinity)
         return call
 
 
 def with_texts(message: Raw, change: Callable[[str], str]) -> Raw:
-    """The message with its plain text changed; its calls and results stay."""
+    """Return the message with `change` applied to its plain text. Its calls and results stay."""
 
     def change_block(block: Raw) -> Raw | None:
         is_text = block.get("type") in TEXTS
@@ -188,7 +192,7 @@ def with_texts(message: Raw, change: Callable[[str], str]) -> Raw:
 
 
 def without_images(message: Raw, note: str) -> Raw:
-    """The message with each image replaced by the text `note`, in results too."""
+    """Return the message with each image replaced by the text `note`, also in results."""
 
     def change(block: Raw) -> Raw | None:
         kind = block.get("type")
@@ -198,7 +202,7 @@ def without_images(message: Raw, note: str) -> Raw:
 
 
 def as_blocks(message: Raw) -> list[Any]:
-    """The content of a message as blocks."""
+    """Return the content of a message as a list of blocks."""
     raw = as_mapping(message) or {}
     content = raw.get(blocks_key(raw))
     if isinstance(content, str):
@@ -207,13 +211,13 @@ def as_blocks(message: Raw) -> list[Any]:
 
 
 def with_blocks(message: Raw, blocks: list[Any]) -> dict[str, Any]:
-    """The message with these blocks as its content."""
+    """Return the message with these blocks as its content."""
     raw = as_mapping(message) or {}
     return {**raw, blocks_key(raw): blocks}
 
 
 def user_message(text: str, like: Iterable[Message]) -> Message:
-    """What the user says, as a message in the shape of the others."""
+    """Return a message of the user with this text, in the shape of the messages `like`."""
     for message in like:
         blocks = as_blocks(message.raw)
         key, first = blocks_key(as_mapping(message.raw) or {}), as_mapping(blocks[0]) if blocks else None
@@ -223,7 +227,7 @@ def user_message(text: str, like: Iterable[Message]) -> Message:
 
 
 def with_content_text(content: object, text: str, *, is_bare: bool = False) -> object:
-    """The content of a result with its text blocks replaced by one. `is_bare`: such a block has no type."""
+    """Return the content of a result with its text blocks replaced by one. `is_bare`: such a block has no type."""
     if not isinstance(content, (list, tuple)):
         return [{"text": text}] if is_bare else text
     out: list[object] = []
@@ -239,7 +243,7 @@ def with_content_text(content: object, text: str, *, is_bare: bool = False) -> o
 
 
 def _response(block: Raw, text: str) -> Raw:
-    """Gemini's response with another text. See `text_of_response`."""
+    """Return Gemini's response with another text. See `text_of_response`."""
     before = block.get("response")
     given = before if isinstance(before, Mapping) else {}
     values = [*given.values()]

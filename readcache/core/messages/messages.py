@@ -1,11 +1,16 @@
-"""Messages of a conversation in one shape, whichever API they are written for.
+"""Messages of a conversation in one shape, for any API.
 
-`normalise` reads OpenAI chat messages (`tool_calls`, the older `function_call`, strings or lists of parts), Anthropic
-messages (strings or blocks), items of OpenAI's Responses API, messages of Bedrock's Converse, Gemini's contents, and
-plain chats without any ids (mini-swe-agent). It is for looking only: what is changed is changed in the message as the
-harness wrote it, by `editing`.
+`normalise` reads these shapes:
+- OpenAI chat messages (`tool_calls`, the older `function_call`, strings or lists of parts);
+- Anthropic messages (strings or blocks);
+- items of OpenAI's Responses API;
+- messages of Bedrock's Converse and Gemini's contents;
+- plain chats without any IDs (mini-swe-agent).
 
-Nothing here raises on a message of an unknown shape: what is not understood is `Kind.OTHER`, with its strings.
+The result is only for reading. `editing` makes changes, in the message as the harness wrote it.
+
+Nothing here raises an error for a message of an unknown shape. A part of an unknown form is `Kind.OTHER`, with its
+strings.
 """
 
 from __future__ import annotations
@@ -33,11 +38,11 @@ from readcache.core.messages.blocks import (
 
 
 class Kind(enum.Enum):
-    """What a part of a message is."""
+    """The kind of a part of a message."""
 
     TEXT = "text"
     CALL = "call"  # the model calls a tool
-    RESULT = "result"  # what the tool gave back
+    RESULT = "result"  # the tool's answer
     THINKING = "thinking"
     IMAGE = "image"
     OTHER = "other"
@@ -47,24 +52,27 @@ class Kind(enum.Enum):
 class Part:
     """One part of a message.
 
-    `text` is what the model reads there. Of a call it is the values of its arguments, each beginning on a line of its
-    own and with JSON's escapes decoded, so that the body of a heredoc stands in it verbatim; of a result its text
-    blocks, joined by newlines; of an image "". An image inside a result is a part after it, with the result's
-    `call_id`.
+    `text` is the text that the model reads there:
+    - For a call, it contains the values of the arguments. Each value begins on its own line, and JSON's escapes are
+      decoded, so that the body of a heredoc appears verbatim.
+    - For a result, it contains the text blocks, joined by newlines.
+    - For an image, it is "".
+
+    An image inside a result is a separate part after the result, with the result's `call_id`.
     """
 
     kind: Kind
     text: str = ""
-    call_id: str | None = None  # None where the harness gave none
-    name: str = ""  # the tool's; of `Kind.OTHER` the block's own type
-    arguments: Mapping[str, object] | None = None  # of a call; None when they are not a JSON object
-    is_error: bool = False  # as the harness says it; OpenAI's shape cannot
-    nth: int = 0  # which of the calls, or results, of its message that have no id
+    call_id: str | None = None  # None if the harness gave none
+    name: str = ""  # the tool's name; for `Kind.OTHER`, the block's own type
+    arguments: Mapping[str, object] | None = None  # the arguments of a call; None if they are not a JSON object
+    is_error: bool = False  # True if the harness says so; OpenAI's shape cannot say it
+    nth: int = 0  # its index among the calls, or the results, of its message that have no ID
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message: who speaks and what is said. `raw` is the message as the harness wrote it."""
+    """A message: its role and its parts. `raw` is the message as the harness wrote it."""
 
     role: str
     parts: tuple[Part, ...]
@@ -72,34 +80,34 @@ class Message:
 
     @property
     def text(self) -> str:
-        """What is plainly said, without calls, results and thinking."""
+        """The plain text of the message, without calls, results and thinking."""
         return "\n".join(part.text for part in self.parts if part.kind is Kind.TEXT)
 
 
-# Not for the model's eyes: names of things, encodings of things.
+# Keys whose values the model does not read as text: names and encodings.
 UNREAD = (
     *("type", "id", "data", "encrypted_content", "cache_control", "url", "media_type", "mime_type", "mimeType"),
     *("signature", "thoughtSignature", "thought_signature"),
 )
-_PARTS_ROLES = {"model": "assistant", "": "user", "function": "user", "tool": "user"}  # Gemini's
+_PARTS_ROLES = {"model": "assistant", "": "user", "function": "user", "tool": "user"}  # Gemini's roles
 
 
 _EMPTY: Raw = {}
 
 
 def normalise(messages: Sequence[Raw | Message]) -> list[Message]:
-    """Every message of the list in one shape. A `Message` is passed on: no list is read twice."""
+    """Return every message of the list in one shape. A `Message` is passed on, so no list is read twice."""
     return [message if isinstance(message, Message) else normalise_one(message) for message in messages]
 
 
 def normalise_one(message: Raw) -> Message:
-    """The message in one shape."""
+    """Return the message in one shape."""
     raw = as_mapping(message)
     if raw is None:
         return Message("", (Part(Kind.OTHER, message if isinstance(message, str) else ""),), message)
     try:
         return _read(raw, message)
-    except RecursionError:  # results in results: no API has that
+    except RecursionError:  # deeply nested results, which no API has
         return Message(string(raw.get("role")), (Part(Kind.OTHER, "\n".join(_leaves(raw, UNREAD))),), message)
 
 
@@ -115,7 +123,7 @@ def _read(raw: Mapping[str, Any], message: Raw) -> Message:
 
 
 def _numbered(parts: Iterable[Part]) -> tuple[Part, ...]:
-    """The parts; those without an id know which of their kind they are."""
+    """Return the parts. Each call or result without an ID gets its index among the parts of its kind without an ID."""
     found = tuple(parts)
     for kind in (Kind.CALL, Kind.RESULT):
         indexes = (at for at, part in enumerate(found) if part.kind is kind and part.call_id is None)
@@ -126,11 +134,11 @@ def _numbered(parts: Iterable[Part]) -> tuple[Part, ...]:
 
 
 def visible_to_model(messages: Sequence[Raw]) -> Sequence[Raw]:
-    """The list with everything before its last server-side compaction emptied, each message in its place; the very same
-    list where it has none.
+    """Return the list with everything before its last server-side compaction emptied; each message keeps its index.
+    Return the same list object if there is no compaction.
 
-    Clients may keep the whole history, while the API drops what stands before such an item (OpenAI: type "compaction")
-    or content block (Anthropic: the same type) before the model sees the list.
+    Clients may keep the whole history. The API drops everything before such an item (OpenAI: type "compaction") or
+    content block (Anthropic: the same type) before the model sees the list.
     """
     for at in range(len(messages) - 1, -1, -1):
         message = messages[at]
@@ -144,8 +152,8 @@ def visible_to_model(messages: Sequence[Raw]) -> Sequence[Raw]:
 
 
 def last_compaction(message: object) -> int | None:
-    """The index of the content block before which the API drops everything; 0 if the message itself is such an item;
-    None if nothing was compacted."""
+    """Return the index of the content block before which the API drops everything. Return 0 if the message itself is
+    such an item, and None if nothing was compacted."""
     content = _field(message, "content")
     if type(content) is list:
         for at in range(len(content) - 1, -1, -1):
@@ -155,19 +163,20 @@ def last_compaction(message: object) -> int | None:
 
 
 def inputs_of(messages: Sequence[Raw | Message]) -> list[tuple[str, str]]:
-    """The calls in the messages, in order: (id, what the model said in it)."""
+    """Return the calls in the messages, in order, each as (ID, the model's text in it)."""
     said = (message.parts for message in normalise(messages) if message.role == "assistant")
     return [(part.call_id or "", part.text) for parts in said for part in parts if part.kind is Kind.CALL]
 
 
 def update_all(messages: Iterable[Message], raws: Iterable[Raw]) -> list[Message]:
-    """The messages as they are after changes by `editing` that gave `raws`: read anew only where that changed one."""
+    """Return the messages as they are after `editing` returned `raws` for them. Only changed messages are read
+    again."""
     pairs = zip(messages, raws, strict=True)
     return [message if raw is message.raw else normalise_one(raw) for message, raw in pairs]
 
 
 def raw_messages(messages: Iterable[Message]) -> list[Raw]:
-    """The messages as the harness wrote them."""
+    """Return the messages as the harness wrote them."""
     return [message.raw for message in messages]
 
 
@@ -177,15 +186,15 @@ def _is_compaction(thing: object) -> bool:
 
 
 def _field(thing: object, name: str) -> object:
-    if type(thing) is dict:  # asking for a Mapping takes five times as long, and each message is looked at each time
+    if type(thing) is dict:  # testing for a Mapping takes five times as long, and this runs for every message
         return thing.get(name)
     return thing.get(name) if isinstance(thing, Mapping) else getattr(thing, name, None)
 
 
 def plain(value: Any) -> Any:
-    """A copy of a message in JSON's types, so that later changes to the message do not reach it. The objects of the
-    APIs' packages become dicts; a value without a JSON type stays as it is."""
-    if isinstance(value, str):  # nearly all there is
+    """Return a copy of a message in JSON's types, so that later changes to the message do not reach the copy. The
+    objects of the APIs' packages become dicts. A value without a JSON type stays as it is."""
+    if isinstance(value, str):  # first, because nearly all values are strings
         return value
     if isinstance(value, (list, tuple)):
         return [plain(inner) for inner in value]
@@ -243,7 +252,8 @@ def _call(call_id: object, name: object, given: object) -> Part:
 
 
 def parse_arguments(given: object) -> Mapping[str, object] | None:
-    """The arguments of a call, which some APIs write as JSON in a string; None when they are not a JSON object."""
+    """Return the arguments of a call, which some APIs write as JSON in a string. Return None if they are not a JSON
+    object."""
     if isinstance(given, str):
         try:
             given = json.loads(given)
@@ -267,18 +277,19 @@ def _result(raw: Raw) -> Iterator[Part]:
 
 
 def result_text(raw: Raw) -> str:
-    """The text of a result, as its `Part` has it. `raw`: the block, or a message that is a result."""
+    """Return the text of a result, equal to the text of its `Part`. `raw`: the block, or a message that is a result."""
     return next(_result(raw)).text
 
 
 def _attached(raw: Raw) -> Iterator[Part]:
-    """What Gemini has beside a response: images. Its text is in the response alone."""
+    """Yield the parts that Gemini has next to a response: images. Text next to it becomes `Kind.OTHER`, because the
+    result's text is only in the response."""
     for part in _content(raw.get("parts")):
         yield replace(part, kind=Kind.OTHER) if part.kind is Kind.TEXT else part
 
 
 def text_of_response(given: Raw) -> str:
-    """What the model reads of Gemini's response: the text that is alone in it, or else JSON."""
+    """Return the text that the model reads of Gemini's response: its only value if that is a string, otherwise JSON."""
     if not given:
         return ""
     value = next(iter(given.values()))
@@ -291,8 +302,8 @@ def _is_gemini_error(given: object) -> bool:
 
 
 def _leaves(value: object, unread: Sequence[str] = ()) -> Iterator[str]:
-    """The strings and numbers inside a value, in order. Not recursive, because arguments may be nested deeply."""
-    waiting = [value]
+    """Yield the strings and numbers inside a value, in order."""
+    waiting = [value]  # a stack instead of recursion, because arguments may be nested deeply
     while waiting:
         this = waiting.pop()
         if isinstance(this, str):

@@ -1,15 +1,16 @@
-"""What makes a message list well formed, where it may be cut, and what has to go where it is broken.
+"""The structure of message lists: which lists are well formed, where a list may be split, and how to repair a list.
 
-The four properties are those of OpenHands' software-agent-sdk, for message lists instead of its events:
+A well-formed list has four properties. They come from OpenHands' software-agent-sdk, applied to messages instead of its
+events:
 
-- one result for each call: the first one, a late second one (crash recovery) is dropped;
-- calls and results together: none without the other, and no cut between them;
-- batches whole: of the calls of one response (see `turns`) all have their results, or none is left;
-- thinking loops whole: a response with thinking and calls, and the responses without thinking that go on from its
-  results, are one unit, since Anthropic's API checks the thinking that a tool loop began with.
+- One result for each call: the first one. A late second result (crash recovery) is dropped.
+- Calls and results together: a list has both or neither, and no split separates them.
+- Whole batches: either all calls of one response (see `turns`) have their results, or none of these calls is left.
+- Whole thinking loops. A response with thinking and calls is one unit with the responses without thinking that continue
+  from its results. Anthropic's API checks the thinking with which a tool loop began.
 
-A call id used again in a later response is another call, so that models which count their calls from 0 in every
-response are understood. A chat without ids may be cut anywhere.
+If a later response uses a call ID again, it names another call, so models may number their calls from 0 in every
+response. A chat without IDs may be split anywhere.
 """
 
 from __future__ import annotations
@@ -23,19 +24,20 @@ from readcache.core.messages.blocks import RESULT_ROLES, Raw, as_mapping, blocks
 from readcache.core.messages.messages import Kind, Message, Part, normalise, normalise_one
 from readcache.core.messages.turns import is_response, turn_starts
 
-# Where OpenAI's shape and those that extend it keep calls and thinking, outside of `content`.
+# The keys of calls and thinking outside of `content`, in OpenAI's shape and the shapes that extend it.
 BESIDE_CONTENT = ("tool_calls", "function_call", "thinking_blocks", "reasoning_content")
 
 
 def cut_points(messages: Sequence[Raw | Message]) -> list[int]:
-    """The places, ascending, at which a well-formed list may be cut: 0 is before the first message.
+    """Return the indexes, ascending, at which a well-formed list may be split; 0 is before the first message.
 
-    Inserting at one of them, and deleting what lies between two of them, leaves the list well formed. Calls at the end
-    that wait for their results may not be cut off from them: then the length of the list is not among the places.
+    The list stays well formed if messages are inserted at one of these indexes, or if the messages between two of them
+    are deleted. Calls at the end that wait for their results may not be separated from these results. The length of the
+    list is then not among the indexes.
     """
     normal = normalise(messages)
     responses, _ = _read(normal)
-    ends: dict[int, int] = {}  # where a response starts -> the first place behind it at which a cut may be
+    ends: dict[int, int] = {}  # start of a response -> the first index after it at which the list may be split
     for at, response in enumerate(responses):
         ends[response.start] = max([response.end, *(result[0] + 1 for result in response.calls.values() if result)])
         if response.goes_on:
@@ -52,11 +54,12 @@ def cut_points(messages: Sequence[Raw | Message]) -> list[int]:
 
 
 def repair(messages: Sequence[Raw]) -> list[Raw]:
-    """The list without the calls, results and thinking that break a property: the very same list when none do.
+    """Return the list without the calls, results and thinking that break a property. Return the same list object if
+    none does.
 
-    Calls at the end go too, whether their results are still to come or never will. A response that loses its calls
-    loses its thinking too and keeps its words. In a thinking loop, everything before the break stays: the API accepted
-    it before. Results are not moved to where their call is, so a list whose messages are in a wrong order stays so.
+    Calls at the end are removed too, even if their results may still come. A response that loses its calls also loses
+    its thinking and keeps its text. In a thinking loop, everything before the break stays, because the API accepted it
+    before. Results are not moved to their calls, so messages in a wrong order stay in that order.
     """
     normal = normalise(messages)
     gone: dict[int, set[int]] = {}
@@ -69,8 +72,9 @@ def repair(messages: Sequence[Raw]) -> list[Raw]:
 
 
 def answered(messages: Sequence[Message]) -> Iterator[tuple[int, Part, int, Part]]:
-    """Each result with its call: (the call's message, the call, the result's message, the result), in the order of the
-    results. An id used again is that of the newer call; without ids, results come in the order of their calls."""
+    """Yield each result with its call as (the call's message, the call, the result's message, the result), in the order
+    of the results. An ID that is used again names the newer call. Without IDs, results come in the order of their
+    calls."""
     waiting: defaultdict[str | None, list[tuple[int, Part]]] = defaultdict(list)
     for index, message in enumerate(messages):
         for part in message.parts:
@@ -84,17 +88,17 @@ def answered(messages: Sequence[Message]) -> Iterator[tuple[int, Part, int, Part
 
 # ---------------------------------------------------------------- structure
 
-_PartIndex = tuple[int, int]  # a message's index, a part's place in it
+_PartIndex = tuple[int, int]  # a message's index, a part's index in it
 
 
 @dataclass(slots=True, eq=False)
 class _Response:
-    """The messages from `start` up to `end`, and for each of their calls the place of its result."""
+    """The messages from `start` up to `end`, and for each of their calls the index of its result."""
 
     start: int
     end: int
     thinks: bool = False
-    goes_on: bool = False  # it is part of the thinking loop of the response before
+    goes_on: bool = False  # True: the response belongs to the thinking loop of the response before it
     calls: dict[_PartIndex, _PartIndex | None] = field(default_factory=dict)
 
     @property
@@ -103,10 +107,10 @@ class _Response:
 
 
 def _read(messages: list[Message]) -> tuple[list[_Response], set[_PartIndex]]:
-    """The responses, with the results of their calls, and the results that belong to no call."""
+    """Return the responses, with the results of their calls, and the results that do not belong to a call."""
     responses: list[_Response] = []
     strays: set[_PartIndex] = set()
-    waiting: dict[str | None, tuple[_Response, list[_PartIndex]]] = {}  # call id -> its last response, the calls there
+    waiting: dict[str | None, tuple[_Response, list[_PartIndex]]] = {}  # call ID -> its last response, the calls there
     starts = set(turn_starts(messages))
     for index, message in enumerate(messages):
         if index in starts:
@@ -136,11 +140,11 @@ def _read(messages: list[Message]) -> tuple[list[_Response], set[_PartIndex]]:
 
 
 def _broken(messages: list[Message]) -> set[_PartIndex]:
-    """The parts that cannot stay."""
+    """Return the parts that cannot stay."""
     responses, broken = _read(messages)
     is_broken = False
     for response in responses:
-        # a call without its result takes its batch along, and what goes on from it in the same thinking loop
+        # A call without its result breaks its whole batch, and all later responses of the same thinking loop.
         is_broken = not response.is_complete or (is_broken and response.goes_on)
         if not is_broken:
             continue
@@ -152,7 +156,7 @@ def _broken(messages: list[Message]) -> set[_PartIndex]:
 
 
 def _without(message: Message, gone: set[int]) -> Raw | None:
-    """The message without its parts at these places; None when nothing is left that is worth a message."""
+    """Return the message without its parts at these indexes; None if the rest is not worth a message."""
     raw = as_mapping(message.raw) or {}
     key = blocks_key(raw)
     if not (raw.get("role") or key == "parts") or message.role in RESULT_ROLES:
@@ -167,7 +171,7 @@ def _without(message: Message, gone: set[int]) -> Raw | None:
 
 
 def _is_gone(block: object, loses_calls: bool, results: Iterator[bool]) -> bool:
-    """True if this block must go. `results` answers that for each result in turn."""
+    """Return True if this block must go. `results` gives the answer for each result in turn."""
     kinds = [part.kind for part in normalise_one({"role": "user", "content": [block]}).parts]
     if Kind.RESULT in kinds:
         return next(results)

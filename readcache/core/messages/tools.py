@@ -1,7 +1,8 @@
-"""What a call of some harness's tool does: told by the tool's name and its arguments.
+"""The meaning of a tool call in any known harness, derived from the tool's name and its arguments.
 
-Hosts, recordings and pruning all ask here. A wrong guess costs a saving and no fact: what is omitted is compared byte
-for byte. A call that is not understood is "other", and nothing is said of the lines of a file.
+Hosts, recordings and pruning all use this module. A wrong guess can lose a saving but never hide a change, because
+omitted lines are compared byte for byte. A call that is not understood is "other", and none of its lines are claimed
+for a file.
 """
 
 from __future__ import annotations
@@ -11,21 +12,21 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-# The names under which known harnesses take these (Claude Code, Cline, opencode, OpenHands, SWE-agent, Cursor, the
-# reference MCP server for files).
+# The argument names of known harnesses (Claude Code, Cline, opencode, OpenHands, SWE-agent, Cursor, the reference MCP
+# server for files).
 COMMANDS = ("command", "cmd", "script")
 PATHS = ("file_path", "filePath", "path", "filename", "file", "filepath", "target_file", "absolute_path")
 DIRECTORIES = ("cwd", "workdir", "working_dir", "working_directory", "directory")
 _SHELLS = ("bash", "sh", "zsh")
 _CONTENTS = ("content", "file_text", "contents")
-_OLD_TEXTS = ("old_string", "old_str", "oldString", "oldText", "old_text")  # of an edit
+_OLD_TEXTS = ("old_string", "old_str", "oldString", "oldText", "old_text")  # arguments of an edit
 _NEW_TEXTS = ("new_string", "new_str", "newString", "newText", "new_text")
 _PATCH_TEXTS = ("patchText", "patch_text", "patch", "input", "diff")
 _SPANS = (("start", "end"), ("start_line", "end_line"), ("first_line", "last_line"), ("line_start", "line_end"))
 _SAYS_NOTHING = frozenset((*PATHS, "view_range", "encoding", "description", "explanation", "reason"))
 
 _READS = frozenset(
-    "read read_file read_text_file file_read view view_file open open_file cat cat_file get_file".split()  # noqa: SIM905  shorter so
+    "read read_file read_text_file file_read view view_file open open_file cat cat_file get_file".split()  # noqa: SIM905  shorter
 )
 _WRITES_WHOLE = frozenset("write write_file write_to_file file_write create create_file save save_file".split())  # noqa: SIM905
 _EDITS = frozenset(
@@ -33,12 +34,12 @@ _EDITS = frozenset(
     "str_replace_in_file replace replace_in_file search_replace undo_edit delete delete_file".split()
 )
 _PATCHES = frozenset(("apply_patch", "patch"))
-# Their results say nothing that could be a source, or the host parses them.
+# Tools whose results cannot be sources, or whose results the host parses.
 _IGNORED = frozenset(
     "todowrite todo_write update_plan report_intent ask_user question think finish submit exit_plan_mode".split()  # noqa: SIM905
 )
 _EDITOR_VERBS = frozenset(("view", "create", "str_replace", "insert", "undo_edit"))  # Anthropic's editor: one tool
-# A number in front of a line, whichever tool wrote it. More than nine digits are text, and too many for `int`.
+# A number before a line, in the form of any known tool. More than nine digits are text, and may be too long for `int`.
 LINE_NUMBER = r"^[ \t]*(\d{1,9})(?:\t|→|: ?| ?\| ?|\. )"
 _NUMBERED = re.compile(
     rf"{LINE_NUMBER}|^[ \t]*(?:L(?=\d+:)|\[(?=\d+\]))(\d{{1,9}})", re.MULTILINE
@@ -48,7 +49,7 @@ _DIRECTORY = "<type>directory</type>"  # opencode's listing
 
 class ToolUse(NamedTuple):
     """A call. `kind`: "bash", "read", "write", "ignore" or "other". `content`: the whole new content of the file.
-    `patch`: the text of a patch that names its files itself."""
+    `patch`: the text of a patch, which names its files itself."""
 
     kind: str
     command: str | None = None
@@ -58,7 +59,8 @@ class ToolUse(NamedTuple):
 
 
 class LinesRead(NamedTuple):
-    """The lines of a read, from 1; `last` is None for the end of the file. `numbered`: their numbers are in front."""
+    """The lines of a read, from 1; `last` is None for the end of the file. `numbered`: True if the lines have their
+    numbers before them."""
 
     first: int
     last: int | None
@@ -66,7 +68,8 @@ class LinesRead(NamedTuple):
 
 
 def tool_use(name: str, arguments: Mapping[str, Any]) -> ToolUse:
-    """What the call does. MCP tools may have their server in front of their names."""
+    """Return the use that the call makes of its tool. The names of MCP tools may begin with the name of their
+    server."""
     word = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", re.split(r"__|[.:/]", name)[-1]).lower()
     command, path = _command(arguments), first_text(arguments, PATHS)
     if path is not None and command in _EDITOR_VERBS:
@@ -85,8 +88,8 @@ def tool_use(name: str, arguments: Mapping[str, Any]) -> ToolUse:
 
 
 def lines_read(arguments: Mapping[str, Any], output: str) -> LinesRead | None:
-    """The lines that a read shows; None where that is not certain. An `offset` counts from 0 or from 1: the numbers in
-    front of the lines say from which."""
+    """Return the lines that a read shows; None if they are not certain. An `offset` counts from 0 or from 1: the
+    numbers before the lines decide which."""
     if _DIRECTORY in output[:1000]:
         return None
     asked = _lines_asked(arguments) or _lines_from(arguments, output)
@@ -100,14 +103,15 @@ def lines_read(arguments: Mapping[str, Any], output: str) -> LinesRead | None:
 
 
 def first_text(arguments: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
-    """The first of these arguments that is given as a text."""
+    """Return the first of these arguments that is a text; None if there is none."""
     return next((arguments[name] for name in names if isinstance(arguments.get(name), str)), None)
 
 
 def replacements(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield (old text, new text) for each change of an edit tool's call; "" if a change names no new text.
 
-    A tool that makes several changes in one call has them in a list `edits`."""
+    A tool that makes several changes in one call has them in a list `edits`.
+    """
     several = arguments.get("edits")
     for change in [arguments, *(several if isinstance(several, list) else ())]:
         old = first_text(change, _OLD_TEXTS) if isinstance(change, Mapping) else None
@@ -116,7 +120,7 @@ def replacements(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _command(arguments: Mapping[str, Any]) -> str | None:
-    """The command, given as a text or as the words of a program."""
+    """Return the command, given as a text or as the words of a program."""
     given = next((arguments[name] for name in COMMANDS if isinstance(arguments.get(name), str | list)), None)
     if not isinstance(given, list):
         return given
@@ -148,5 +152,5 @@ def _lines_from(arguments: Mapping[str, Any], output: str) -> tuple[int, int] | 
 
 
 def _numbers(text: str) -> list[int]:
-    """The numbers in front of lines."""
+    """Return the numbers before the lines."""
     return [int(found[found.lastindex or 0]) for found in _NUMBERED.finditer(text)]

@@ -1,4 +1,4 @@
-"""A conversation as one text, to be read and not to be continued."""
+"""A conversation as one text, for reading only: a model cannot continue it."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from collections.abc import Iterator, Sequence
 from readcache.core.messages.blocks import RESULT_ROLES, Raw
 from readcache.core.messages.messages import Kind, Message, normalise
 
-# Of roles that a reader knows, whether they are in the list or not.
+# The headers that a reader knows. Lines like them are quoted even if no message has the role.
 _HEADERS = ("system", "developer", "user", "assistant", "tool_output", "tool_output error")
 
 
 def serialize_transcript(messages: Sequence[Raw | Message]) -> str:
-    """The flat transcript: a line with the role, `[system]`, `[user]`, `[assistant]`, `[tool_output]` (`[tool_output
-    error]`), or whatever else it is called, and what was said below; calls as `-> tool_call name({"command": "ls"})`.
+    """Return the flat transcript; "" if there are no messages.
 
-    An image is only mentioned, and thinking is left out. No line of a message can be mistaken for a role line. "" for
-    no messages.
+    Each message begins with a line that has its role: `[system]`, `[user]`, `[assistant]`, `[tool_output]`
+    (`[tool_output error]`), or any other name that the message has. Its text follows. A call is a line such as `->
+    tool_call name({"command": "ls"})`. An image is only mentioned, and thinking is omitted. No line of a message can be
+    mistaken for a role line.
     """
     normal = normalise(messages)
     headers = {*_HEADERS, *map(_header, normal)}
@@ -31,7 +32,7 @@ def _blocks(message: Message, own_lines: re.Pattern[str]) -> Iterator[str]:
     said: list[str] = []
     results: list[str] = []
     for part in message.parts:
-        # a line that looks like one of the transcript's own is moved in by a space
+        # A line that looks like one of the transcript's own lines is indented by a space.
         quoted = own_lines.sub(" ", part.text.removesuffix("\n"))
         if part.kind is Kind.RESULT:
             results.append(f"[tool_output{' error' if part.is_error else ''}]\n{quoted}")

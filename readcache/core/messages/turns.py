@@ -1,9 +1,10 @@
 """Turns: a response of the model, and everything up to its next one.
 
-A *response* is what the model said at once: adjacent messages of the assistant, because some harnesses and OpenAI's
-Responses API write one message for each of its blocks. A turn begins with the assistant and not with the user: an agent
-at work by itself has one user message and many turns, and a border at the last user message would protect all of them
-or none.
+A *response* is one answer of the model. It may consist of several adjacent messages of the assistant, because some
+harnesses and OpenAI's Responses API write one message for each block.
+
+A turn begins with the assistant and not with the user. An agent that works alone has one user message and many turns. A
+border at the last user message would protect all of these turns or none.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from readcache.core.messages.messages import Kind, Message
 
 
 def is_response(message: Message) -> bool:
-    """True for a message of the model, by its role or by what is in it."""
+    """Return True for a message of the model, by its role or by its parts."""
     return message.role == "assistant" or any(part.kind in (Kind.CALL, Kind.THINKING) for part in message.parts)
 
 
 def turn_starts(messages: Sequence[Message]) -> list[int]:
-    """The indexes at which responses, and with them turns, begin."""
+    """Return the indexes at which responses, and with them turns, begin."""
     starts, was_response = [], False
     for index, message in enumerate(messages):
         if is_response(message) and not was_response:
@@ -29,7 +30,7 @@ def turn_starts(messages: Sequence[Message]) -> list[int]:
 
 
 def last_turns(messages: Sequence[Message], count: int) -> int:
-    """The index at which the last `count` turns begin; 0 when there are no more than these."""
+    """Return the index at which the last `count` turns begin; 0 if there are at most `count` turns."""
     if count <= 0:
         return len(messages)
     starts = turn_starts(messages)

@@ -1,4 +1,4 @@
-"""One tool call and what it printed, as it is judged."""
+"""One tool call and its output, as judging sees them."""
 
 from __future__ import annotations
 
@@ -12,43 +12,43 @@ from readcache.core.model.reply import Reason
 from readcache.core.model.text import digest
 from readcache.core.model.tool_call import AskedRead, ToolCall
 
-# Names of tools in reports, whatever a host calls its own.
+# Names of the two tools in reports. Hosts have their own names for them.
 BASH, READ = "bash", "read"
 
 
 @dataclass(frozen=True)
 class Call:
-    """A call that ran. `reading` is what its command probably prints and writes."""
+    """A call that has finished. `reading` is the guess from its command: what it prints and writes."""
 
     call_id: str
-    label: str  # the command, or "read PATH 5-30" for a read tool: markers shorten it
+    label: str  # the command, or "read PATH 5-30" for a read tool; markers shorten it
     request: str  # equal for equal requests
     output: str
     reading: Reading
-    exit_code: int | None = 0  # None: not known
-    batch: str = ""  # calls made at once share it
+    exit_code: int | None = 0  # None: unknown
+    batch: str = ""  # parallel calls share it
     skip_reason: Reason | None = (
         None  # TIMED_OUT, KILLED, NOT_RUN, UNREADABLE, UNSTABLE, NEVER: not judged, not credited
     )
-    fresh: bool = False  # the reader asked for every byte
-    started: int = -1  # number of the last call that was logged when this one started; -1: it is not known
-    complete: bool = True  # False: the tool cut the output or ran out of time
-    uncut: bool = False  # we ran the command: nobody can have cut its output
-    exact: bool = False  # the output is lines of the file and nothing else: we read them
-    edges_only: bool = False  # only the whole, the beginning or the end may be left out
-    tool: str = ""  # its name in reports: "bash", "read", or what the host calls another one
-    head: str = ""  # what the host put before the output, and what behind it: passed on, never judged
-    tail: str = ""
-    leads_to: frozenset[str] = frozenset()  # the real paths of links among the names in it, where a disk was asked
+    fresh: bool = False  # the reader requested every byte
+    started: int = -1  # number of the last call that was logged when this one started; -1: unknown
+    complete: bool = True  # False: the tool truncated the output or timed out
+    uncut: bool = False  # readcache ran the command, so nobody can have truncated its output
+    exact: bool = False  # readcache read the file, so the output is lines of the file and nothing else
+    edges_only: bool = False  # only the whole output, its beginning or its end may be omitted
+    tool: str = ""  # its name in reports: "bash", "read", or the host's name for another tool
+    head: str = ""  # the host's text before the output: passed on, never judged
+    tail: str = ""  # the host's text after the output
+    leads_to: frozenset[str] = frozenset()  # the targets of links that its text names, if a disk was asked
 
     @cached_property
     def digest(self) -> str:
-        """The digest of the output, made at most once."""
+        """The digest of the output, computed at most once."""
         return digest(self.output)
 
 
 def make_request(*parts: str | int | bool | None) -> str:
-    """A name for a request, equal for equal parts."""
+    """Return a name for a request. Equal parts give equal names."""
     return digest(json.dumps(parts))
 
 
@@ -78,18 +78,19 @@ def read_call(
     sep: str | None = None,
     likely: str = "",
 ) -> Call:
-    """Return the call that read lines `start` to `end` of the file `key`. `sep`: with numbers before them; `likely`:
-    see `FileLines`."""
+    """Return the call that read lines `start` to `end` (1-based, inclusive; None: to the end) of the file `key`. `sep`:
+    the separator after printed line numbers; None if there are none. `likely`: see `FileLines`."""
     start, end = int(start), None if end is None else int(end)
     request, reading = _read_claim(key, start, end, sep, likely)
     return Call(call_id, _read_label(key, start, end), request, output, reading, tool=READ)
 
 
 def other_call(told: ToolCall, call_id: str, root: str) -> Call:
-    """Return the call of a tool that is no shell. `root`: the directory that relative paths are of.
+    """Return the call of a tool that is not a shell. `root`: the directory of relative paths.
 
-    If the lines of a read have numbers, their form is found out from the output. Of any other tool it is not known what
-    it prints, nor whether it only reads."""
+    If a read prints line numbers, their form is found from the output. It is unknown what any other tool prints and
+    whether it only reads.
+    """
     if isinstance(told.asked, AskedRead):
         key, numbered = canonical_path(told.asked.path, root), told.asked.numbered
         sep, likely = ANY_SEPARATOR if numbered else None, numbered if isinstance(numbered, str) else ""
@@ -108,6 +109,6 @@ def _read_label(key: str, start: int, end: int | None) -> str:
 
 @lru_cache(maxsize=256)
 def _read_claim(key: str, start: int, end: int | None, sep: str | None, likely: str) -> tuple[str, Reading]:
-    """The request and the claim. A re-read gets the same objects."""
+    """Return the name of the request and its claim. A repeated read gets the same objects."""
     claim = FileLines((key,), (max(1, start), end), sep, likely=likely)
     return make_request(key, start, end, sep is not None), Reading((claim,))

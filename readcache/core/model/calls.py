@@ -1,4 +1,4 @@
-"""The calls of one reader so far: their numbers, the counters, and repeated requests. No omission depends on it."""
+"""The calls of one reader so far: their numbers, the counters, and repeated requests. No omission depends on them."""
 
 from __future__ import annotations
 
@@ -13,61 +13,64 @@ from readcache.core.model.lost_lines import LostLines
 from readcache.core.model.reply import Outcome, Reason
 from readcache.core.model.unconfirmed import counted, lacks_text, shown_chars
 
-# Answers remembered to tell a reader who insists; it concerns the last few calls only.
+# Answers remembered to recognise a retry. Only the last few calls matter for that.
 MOST_REPEATS = 64
 MISSED = "missed"  # the counter of tool results that were not judged
 
 
 class Calls:
-    """A fold of the log beside the view's."""
+    """A fold of the log, next to the view. It numbers and counts the calls."""
 
     def __init__(self) -> None:
-        self.number = 0  # calls so far, forgotten ones included
+        self.number = 0  # calls so far, including forgotten ones
         self.tokens = 0  # tokens delivered so far
-        self.closed = 0  # calls that were answered when a process last closed its session
-        self.counts: Counter[str] = Counter()  # what `Session.stats` shows
+        self.closed = 0  # number of the newest call when a process last closed its session
+        self.counts: Counter[str] = Counter()  # the counters that `Session.stats` shows
         self.reread_detector = RereadDetector()
         self._lost = LostLines()
-        # Number of a call that left something out -> tokens that it saved no more.
+        # Number of a call with an omission -> tokens that no longer count as saved, because they were read again.
         self.immediate_rereads: dict[int, int] = {}
         self._saved: dict[int, int] = {}  # number of such a call -> tokens that count as saved
-        self._at_once, self._batch = 0, ""  # the first of the calls that were made at once with the newest, their batch
+        self._at_once, self._batch = 0, ""  # the first of the newest parallel calls, and their batch
         self._newest: dict[str, int] = {}  # label -> number of the newest call that has it
-        self._under_way = ""  # the id of the newest call
+        self._under_way = ""  # the ID of the newest call
         self._answered = 0  # the number of the newest call that was answered
-        self.replaced: dict[int, int] = {}  # number of a call that was judged again -> that of the answer it replaced
-        self._is_cached = False  # the model was asked since something last left, so the provider has all that stands
-        # request -> number of the call that answered it last, and left something out; how often in a row that happened,
-        # a reply that showed something counting half
+        self.replaced: dict[int, int] = {}  # number of a call that was judged again -> number of the replaced answer
+        # True if the model was asked after the last removal: then the provider has cached everything that is visible.
+        self._is_cached = False
+        # request -> the number of its last call, if that omitted lines, and how many such answers came in a row;
+        # a partial reply counts half
         self._omitted: dict[str, tuple[int, float]] = {}
-        self._repeats: list[int] = []  # numbers of calls that left something out or insisted, ascending
-        self._writes = (0, 0)  # the last two calls that wrote: a call's own write comes before its read
+        self._repeats: list[int] = []  # numbers of calls that had an omission or were retries, ascending
+        self._writes = (0, 0)  # the last two calls that wrote; two, because a call's own write comes before its read
 
     def number_of(self, call_id: str) -> int:
-        """Return the number for the next event of this call: the current call's, or the next one. A call that was
-        answered is over: some models count their ids from 0 in each response."""
+        """Return the number for the next event of this call: the current call's number, or the next number if the
+        current call was answered or has another ID."""
+        # Some models number their calls from 0 in each response, so the ID of an answered call may name a new call.
         is_current = self.number > self._answered and call_id == self._under_way
         return self.number if is_current else self.number + 1
 
     def repeats(self, before: Delivered, event: Delivered | Wrote) -> bool:
-        """Check whether `event` is of a call that `before` answered: it was judged again before any other call."""
+        """Return True if `event` belongs to the call that `before` answered: the call was judged again before any other
+        call."""
         if before.when.call == (event.call if isinstance(event, Wrote) else event.when.call):
             return True
         if before.when.call != self._answered or before.account is None:
             return False
-        if isinstance(event, Wrote) or event.account is None:  # what is logged before the result
+        if isinstance(event, Wrote) or event.account is None:  # an event that is logged before the result
             return before.label == event.label
         return (before.account.request, before.when.batch) == (event.account.request, event.when.batch)
 
     def newest_of(self, label: str) -> int:
-        """The number of the newest call with this label; 0 when there is none."""
+        """Return the number of the newest call with this label; 0 if there is none."""
         return self._newest.get(label, 0)
 
     def since_omission(self, request: str, number: int) -> int | None:
-        """How many calls came between the last answer to `request`, if that left something out, and call `number`.
+        """Return the number of calls between the last answer to `request` and call `number`. Return None if that answer
+        had no omission, or if the agent wrote in between: a read after a write asks for news.
 
-        Other such answers, and repeats of their requests, do not count. None if the last answer was whole, or the agent
-        wrote in between: a read after a write asks for news.
+        Other answers with omissions, and retries, do not count.
         """
         at, _ = self._omitted.get(request, (None, 0))
         if at is None or any(at < write < number for write in self._writes):
@@ -75,12 +78,12 @@ class Calls:
         return number - 1 - at - (len(self._repeats) - bisect_right(self._repeats, at))
 
     def omissions_of(self, request: str) -> float:
-        """How many of the last consecutive answers to `request` omitted everything. Those that omitted a part count
-        half."""
+        """Return how many of the last consecutive answers to `request` omitted everything. An answer that omitted a
+        part counts half."""
         return self._omitted.get(request, (0, 0))[1]
 
     def deliver(self, event: Delivered) -> None:
-        """Take in a delivery."""
+        """Record a delivery."""
         self.number, self._under_way = event.when.call, event.call_id
         if event.origin is not Origin.COMMAND:
             self._answered = self.number
@@ -98,24 +101,27 @@ class Calls:
             self._lost.put_back(event)
 
     def take_back(self, answers: Iterable[Delivered], number: int) -> None:
-        """The call is answered anew, with this number: nobody was shown these answers."""
+        """Record that the call is answered again, with this number. Nobody was shown the earlier answers."""
         for event in answers:
             if event.account is not None:
                 self.replaced[number] = event.when.call
             self._uncount(event)
 
     def amend(self, before: Delivered, after: Delivered, *, lost: bool) -> None:
-        """Another text replaced a reply, or the reply was withheld or unconfirmed until now. If it is the whole output,
-        nothing was saved. Nor was anything saved if the harness cuts the reply at once, because it would have cut the
-        longer output too. `lost`: as in `Amended`."""
-        is_new = before.unconfirmed or lacks_text(before)  # else it was handed out already
+        """Record a new text of a reply, or the first text of a reply that was unconfirmed or logged without its text.
+        `lost`: as in `Amended`.
+
+        Nothing was saved if the new text is the whole output. Nothing was saved either if the harness truncates the
+        reply immediately, because it would have truncated the longer output too.
+        """
+        is_new = before.unconfirmed or lacks_text(before)  # if False, its lines were recorded before
         if is_new and before.account is not None:
             self._count_rereads(self.reread_detector.show(after))
             self._read(after)
         self._recount(before, after)
         repaired = {marker.wording for marker in after.markers} - {marker.wording for marker in before.markers}
         if repaired and not is_new and self._is_cached and before.when.call < self._at_once:
-            self.counts["cache_writes"] += 1  # nothing but our marker changed
+            self.counts["cache_writes"] += 1  # only a cached marker changed: readcache causes this write
         self._is_cached = self._is_cached and before.unconfirmed
         if lost and len(after.text) < len(before.text):
             self._remove(len(before.text) - len(after.text))
@@ -123,9 +129,9 @@ class Calls:
                 self._save_nothing(before.when.call)
 
     def write(self, event: Wrote, *, is_news: bool) -> Invalidation:
-        """Take in a write; what it makes of older deliveries of its files. `is_news`: it was one, or may have been one
-        of a file that was shown."""
-        if event.call_id:  # else another reader of the session wrote
+        """Record a write. Return what makes older deliveries of its files stale. `is_news`: the call wrote a file, or
+        may have written a file that was shown."""
+        if event.call_id:  # if empty, another reader of the session wrote
             self.number, self._under_way = event.call, event.call_id
         if self._lost.write(event.keys) and event.call_id:
             self.counts["turns_avoided"] += 1
@@ -135,7 +141,7 @@ class Calls:
         return Invalidation(written=True, label=event.label)
 
     def note(self, event: Event) -> None:
-        """Take in an event that changes nothing in the conversation."""
+        """Record an event that changes nothing in the conversation."""
         if isinstance(event, Closed):
             self.closed = self.number
         elif isinstance(event, Failed):
@@ -144,7 +150,7 @@ class Calls:
             self.counts[MISSED] += event.count
 
     def lose(self, texts: Sequence[Delivered]) -> None:
-        """These texts leave the conversation."""
+        """Record that these texts left the conversation."""
         self._lost.lose((mapped for event in texts for mapped in event.source_map), self.number)
         self._remove(sum(len(event.text) for event in texts))
 
@@ -153,14 +159,14 @@ class Calls:
             self.counts["removed_chars"] += chars
 
     def keep(self, stays: Callable[[str], bool]) -> None:
-        """Calls for which `stays(call_id)` is false have left the conversation."""
+        """Record that the calls for which `stays(call_id)` is False left the conversation."""
         self.reread_detector.clear()
         self._is_cached = False
         if not stays(self._under_way):
             self._under_way = ""
 
     def rewind(self, number: int) -> None:
-        """Forgets what was left out after call `number`."""
+        """Forget the omissions after call `number`."""
         self._omitted = {request: last for request, last in self._omitted.items() if last[0] <= number}
 
     def _read(self, event: Delivered) -> None:
@@ -176,7 +182,7 @@ class Calls:
             self.counts["tokens_bounced"] += tokens
 
     def _save_nothing(self, call: int) -> int:
-        """Stop counting what that call saved. Returns how many tokens that was."""
+        """Stop counting the tokens that the call saved. Return their number."""
         tokens = self._saved.pop(call, 0)
         self.counts["tokens_saved"] -= tokens
         return tokens
@@ -216,11 +222,11 @@ class Calls:
             del self._repeats[:-MOST_REPEATS]
 
     def _recount(self, before: Delivered, after: Delivered) -> None:
-        """Count what was finally shown instead of what was counted before."""
+        """Count the text that was finally shown instead of the text that was counted before."""
         account = counted(after)
         if account is None or account == counted(before):
             return
         self._uncount(before)
         self._count(after)
         if account.outcome is Outcome.FULL and self._omitted.get(account.request, (0, 0))[0] == before.when.call:
-            del self._omitted[account.request]  # nobody has to insist on the omitted lines: they were shown
+            del self._omitted[account.request]  # nobody has to request the omitted lines again: they were shown

@@ -1,9 +1,9 @@
-"""Claims: what a command probably prints, in order, before anyone looks at its output.
+"""Claims: what a command probably prints, in order, before its output is known.
 
-A claim is a guess from parsing alone. `match` lays claims over the real output; only what the bytes bear out is used.
-A wrong claim can cost a saving and never a fact.
+A claim is a guess from parsing alone. `match` compares claims with the real output and uses only the parts that the
+bytes confirm. A wrong claim can lose a saving but never hide a change.
 
-Lines are 1-based and inclusive, an end of None is the end of the file. A *key* names what the lines are lines of: a
+Lines are 1-based and inclusive; an end of None is the end of the file. A *key* names the file that lines belong to: a
 canonical absolute path, or `git:REV:path` for a blob.
 """
 
@@ -14,26 +14,26 @@ from dataclasses import dataclass, field, replace
 
 Range = tuple[int, int | None]
 
-ANY_SEPARATOR = "?"  # numbers stand in front, in a form that the output shows
+ANY_SEPARATOR = "?"  # each line has a number before it, in a form that the output shows
 
 WHOLE_TREE = "*"  # a write whose files cannot be named: `git stash`, `git pull`
 
 
 @dataclass(frozen=True, slots=True)
 class FileLines:
-    """Lines of a file. With several keys: of these files, borders unknown."""
+    """Lines of a file. With several keys: lines of these files in order, with unknown borders between them."""
 
     keys: tuple[str, ...]
-    lines: Range | None = (1, None)  # None: which lines is not known
-    sep: str | None = None  # numbers stand in front, with this (or ANY_SEPARATOR) after them; None: raw lines
+    lines: Range | None = (1, None)  # None: unknown lines
+    sep: str | None = None  # the separator after printed line numbers, or ANY_SEPARATOR; None: raw lines
     shift: int = 0  # the number shown minus the number of the line in the file
-    gaps: bool = False  # numbered lines may be missing between (grep -n): the shown numbers alone tell
-    likely: str = ""  # what the host says that it writes after the numbers, for ANY_SEPARATOR; empty: it does not say
+    gaps: bool = False  # lines may be missing in between (grep -n): only the printed numbers are certain
+    likely: str = ""  # the separator that the host says it writes, for ANY_SEPARATOR; empty if it does not say
 
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """Text known beforehand: echo, a heredoc that is printed. Always whole lines."""
+    """Text that is known beforehand: the text of an echo, or of a heredoc that is printed. Always whole lines."""
 
     text: str
 
@@ -48,10 +48,10 @@ Claim = FileLines | Literal | Anything
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """A file that the command wrote, or may have written, when it had come to claim number `before`."""
+    """A file that the command wrote, or may have written, before it printed claim number `before`."""
 
     key: str  # a path, a directory, a pattern, or WHOLE_TREE: see `writes.concerns`
-    before: int  # claims[before:] print what stands there after the write
+    before: int  # claims[before:] print the files' content after the write
     is_certain: bool = True  # False: a program's text in the command names the file
 
 
@@ -61,22 +61,22 @@ class Authored:
 
     key: str
     text: str
-    first: int  # the line number of its first line in the file; 0 when unknown (appended)
-    # It was certainly tried, and complains in the output when it fails.
+    first: int  # the line number of its first line in the file; 0 if unknown (appended)
+    # It was certainly tried. If it failed, the output has an error message.
     executed: bool = field(default=True, compare=False)
     status_covers: bool = field(default=True, compare=False)  # the whole command's status is 0 only if it succeeded
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """All that parsing says about one command."""
+    """Everything that parsing finds out about one command."""
 
     claims: tuple[Claim, ...] = (Anything(),)
     writes: tuple[Write, ...] = ()
     authored: tuple[Authored, ...] = ()
-    parsed: bool = True  # False: the parser refused the command, so that nothing is known about it
-    only_reads: bool = field(init=False, default=False)  # it is known to print files and to do nothing else
-    is_whole_file: bool = field(init=False, default=False)  # it asks for one whole file as it is on disk
+    parsed: bool = True  # False: the parser refused the command, so nothing is known about it
+    only_reads: bool = field(init=False, default=False)  # the command is known to print files and to do nothing else
+    is_whole_file: bool = field(init=False, default=False)  # the command prints one whole file as it is on disk
 
     def __post_init__(self) -> None:
         only_reads = self.parsed and not self.writes and all(isinstance(c, (FileLines, Literal)) for c in self.claims)
@@ -85,13 +85,14 @@ class Reading:
 
     @property
     def keys(self) -> frozenset[str]:
-        """Every key that is read."""
+        """Every key that the command reads."""
         return frozenset(key for claim in self.claims if isinstance(claim, FileLines) for key in claim.keys)
 
 
 def without_first(reading: Reading, skipped: int) -> Reading:
-    """Return the reading of an output from whose start `skipped` lines (1 or more) were removed. They are lines of the
-    first claim; if that does not say which lines it prints, or prints fewer, it may print anything."""
+    """Return the reading of an output that lost its first `skipped` lines (1 or more). These lines belong to the first
+    claim. If that claim prints line numbers, does not say which lines it prints, or prints fewer, it becomes
+    `Anything`."""
     first = reading.claims[0] if reading.claims else None
     left: Claim = Anything()
     if isinstance(first, FileLines) and first.sep is None and first.lines is not None:
@@ -107,7 +108,7 @@ def _is_complete(claim: Claim) -> bool:
 
 
 def is_blob(key: str) -> bool:
-    """True for a file in a revision (`git:HEAD:app.py`), which may differ from the one on disk."""
+    """Return True for a file in a revision (`git:HEAD:app.py`), which may differ from the file on disk."""
     return not key.startswith(("/", "~"))
 
 
@@ -117,6 +118,6 @@ UNPARSED = Reading(parsed=False)
 
 @functools.lru_cache(maxsize=4096)
 def glob_stem(key: str) -> str | None:
-    """The part of a glob pattern before its first `*`, `?` or `[`; None if the key is not a pattern."""
+    """Return the part of a glob pattern before its first `*`, `?` or `[`; None if the key is not a pattern."""
     first = [at for at in map(key.find, "*?[") if at >= 0]
     return key[: min(first)] if first else None

@@ -1,8 +1,8 @@
 """A cursor in the log: a position between two events, and what one reader could see there.
 
 cursor = Cursor(session.events(), "main")
-cursor.after("call_7").covers("/w/app.py", 1, 80)   # the view as of then
-while record := cursor.step():                      # one event further; nothing is folded anew
+cursor.after("call_7").covers("/w/app.py", 1, 80)   # the view at that position
+while record := cursor.step():                      # one record further, without folding earlier ones again
     ...
 """
 
@@ -15,32 +15,32 @@ from readcache.core.model.events import Delivered, Record, Wrote
 from readcache.core.model.records import event_for
 from readcache.core.model.view import View
 
-# How many calls an error names when it cannot find the one asked for.
+# Number of calls that an error names if it cannot find the requested call.
 NAMED = 5
 
 
 class NoSuchCall(LookupError):
-    """The reader made no such call. The text names its newest ones."""
+    """A call that the reader did not make. The text names the reader's newest calls."""
 
 
 class Cursor:
     """A position in a session's records, as one of its readers takes them. It begins before the first record. Going
-    forward folds the records in between; going back folds all earlier ones anew."""
+    forward folds the records in between. Going back folds all earlier records again from scratch."""
 
     def __init__(self, records: Iterable[Record], agent_id: str) -> None:
         self.agent_id = agent_id
         self.view = View()
-        """What the reader could see here. The cursor owns it: it changes as the cursor moves."""
+        """The reader's view at this position. The cursor owns it: the view changes when the cursor moves."""
         self._records: Sequence[Record] = tuple(records)
         self._at = 0
 
     @property
     def past(self) -> Sequence[Record]:
-        """The records behind the cursor, oldest first: the log as it was here."""
+        """The records before the cursor, oldest first: the log as it was here."""
         return self._records[: self._at]
 
     def step(self) -> Record | None:
-        """Goes over the next record, and gives it. None at the end."""
+        """Move past the next record and return it. Return None at the end."""
         if self._at == len(self._records):
             return None
         record = self._records[self._at]
@@ -51,8 +51,8 @@ class Cursor:
         return record
 
     def after(self, call_id: str) -> View:
-        """Go to the moment after the call was answered, before the harness changed its result. An id that was used
-        twice names the newer call. Raises NoSuchCall if this reader never made that call."""
+        """Go to the moment after the call was answered, before the harness changed its result. Return the view there.
+        An ID that was used twice names the newer call. Raise NoSuchCall if this reader did not make that call."""
         if call_id not in self._ends:
             newest = ", ".join(list(self._ends)[: -NAMED - 1 : -1])
             there = f"its newest calls are {newest}" if newest else "it made none that was recorded"
@@ -60,7 +60,7 @@ class Cursor:
         return self._go(self._ends[call_id])
 
     def end(self) -> View:
-        """Goes behind the last record."""
+        """Go to the position after the last record. Return the view there."""
         return self._go(len(self._records))
 
     def _go(self, at: int) -> View:
@@ -72,7 +72,7 @@ class Cursor:
 
     @cached_property
     def _ends(self) -> dict[str, int]:
-        """Call id -> the position behind its last record, in the order in which the calls were made."""
+        """Call ID -> the position after its last record, in the order in which the calls were made."""
         ends: dict[str, int] = {}
         for index, record in enumerate(self._records):
             event = record.event

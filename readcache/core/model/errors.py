@@ -1,8 +1,8 @@
-"""The errors that a caller of this package can meet. The agent's tool never sees one of them.
+"""The errors that a caller of this package can meet. The agent's tool never sees any of them.
 
-Three classes, so that a harness can tell whose fault it was (the split is h11's): the caller's (`UsageError`), the
-outside world's (`StoreError`); everything shares `ReadcacheError`. The text says what happened, to which path, and
-what to do.
+There are three classes, so that a harness can tell who caused the error (the split comes from h11): the caller
+(`UsageError`) or the outside world (`StoreError`). `ReadcacheError` is the base of both. The text says what happened,
+to which path, and what to do.
 """
 
 from __future__ import annotations
@@ -13,19 +13,20 @@ if TYPE_CHECKING:
 
 
 class ReadcacheError(Exception):
-    """Anything this package raises on purpose."""
+    """Any error that this package raises on purpose."""
 
 
 class UsageError(ReadcacheError, ValueError):
-    """The caller passed an invalid value; nothing was changed."""
+    """An invalid value from the caller. Nothing was changed."""
 
 
 class StoreError(ReadcacheError):
-    """The store could not be opened, read or written; the session goes on and shows every byte."""
+    """A store that could not be opened, read or written. The session continues and shows every byte."""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """What is added to a complaint about an unknown name: the known one that is most like it; "" for none."""
+    """Return the end of an error text about an unknown name: the known name that is most similar to it, or "" if none
+    is."""
     from difflib import get_close_matches
 
     near = get_close_matches(word, [*known], 1)

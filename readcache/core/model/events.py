@@ -1,10 +1,10 @@
-"""The events of a session's log. Past tense, frozen, nothing computed: time and ids are given by the session.
+"""The events of a session's log, in the past tense and frozen. The session passes in times and IDs.
 
-    Delivered("call_1", "one", "cat f", pieces=(Piece(("/w/f",), at=0, count=1, first=1),))
+    Delivered("call_1", "one", "cat f", source_map=(MappedSpan(("/w/f",), at=0, count=1, first=1),))
 
-says that the line "one", line 1 of the file /w/f, was put before the reader. The log is the truth: `view.View` is a
-fold over it, and nothing in it is ever edited. Line indexes (`at`, `line`) are 0-based positions in the event's own
-text; line numbers of files are 1-based.
+says that the reader was shown the line "one", which is line 1 of the file /w/f. `view.View` is a fold over the log, and
+no event in it is ever edited. Indexes of lines (`at`, `line`) count from 0 in the event's own text; line numbers of
+files count from 1.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from readcache.core.model.reply import Outcome, Reason
 
 @dataclass(frozen=True, slots=True)
 class MappedSpan:
-    """Lines `at` to `at + count - 1` of a text are lines of the files `keys` (see `claims` for keys)."""
+    """Lines `at` to `at + count - 1` of a text, which are lines of the files `keys` (see `claims` for keys)."""
 
     keys: tuple[str, ...]
     at: int
     count: int
-    first: int = 0  # number of the first of them in the file; 0: unknown
-    sep: str | None = None  # numbered, with this separator; None: raw
+    first: int = 0  # the first line's number in the file; 0: unknown
+    sep: str | None = None  # the separator after printed line numbers; None: raw lines
     shift: int = 0  # the number shown minus the number in the file
-    eof: bool = False  # the last of them is the file's last line
+    eof: bool = False  # the last line is the file's last line
 
 
 class Origin(enum.Enum):
-    """Where the reader sees a text."""
+    """The kind of a text: how it came into the conversation."""
 
     RESULT = "result"  # a tool's result
     COMMAND = "command"  # the agent's own call: a heredoc, the content of a write
-    RESTORED = "restored"  # a section that the compactor put back
+    RESTORED = "restored"  # a section that the compactor restored
 
 
 @dataclass(frozen=True, slots=True)
 class SourceSpan:
-    """Where omitted lines stand: `count` lines of a text of `call_id`, from line `at` on; `digest` names them."""
+    """The lines of one source: `count` lines of a text of `call_id`, from index `at`. `digest` names them."""
 
     call_id: str
     origin: Origin
@@ -49,9 +49,9 @@ class SourceSpan:
 
 @dataclass(frozen=True, slots=True)
 class MarkerRecord:
-    """A marker in a delivered text: line `line` stands for lines start to end of `path` (None: of the output).
+    """A marker in a delivered text. Its line, `line`, replaces lines start to end of `path` (None: of the output).
 
-    A line of -1: the harness cut the marker away afterwards. No sources: they are gone, and the marker says so.
+    `line` is -1 if the harness removed the marker later. A marker without sources says that its lines are gone.
     """
 
     line: int
@@ -59,52 +59,52 @@ class MarkerRecord:
     start: int
     end: int
     sources: tuple[str, ...]
-    numbered: bool = False  # the lines it stands for have numbers in front
-    wording: str = ""  # its text, to know it by wherever a harness shows it
-    source_spans: tuple[SourceSpan, ...] = ()  # in order: together all the lines that it stands for
-    lines: str = ""  # these lines, where not all of them stand there just as they were printed here
+    numbered: bool = False  # the omitted lines have numbers before them
+    wording: str = ""  # its text, which identifies the marker wherever a harness shows it
+    source_spans: tuple[SourceSpan, ...] = ()  # in order; together all the omitted lines
+    lines: str = ""  # the omitted lines, if any of them was printed differently at its source
 
 
-# Begins the id of a call that the session named itself because the harness gave none.
+# Start of the ID of a call that the session named because the harness gave no ID.
 MADE_UP_ID = "rc-"
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A place in one reader's conversation."""
+    """A position in one reader's conversation."""
 
     call: int = 0  # number of the call, from 1
-    tokens: int = 0  # tokens delivered up to and including this
-    batch: str = ""  # calls made at once share it
+    tokens: int = 0  # tokens delivered up to and including this call
+    batch: str = ""  # parallel calls share it
     started: int = -1  # number of the last call that was logged when this one started; -1: the one before it
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """How a request was answered. For counters, for the reader who insists, for `explain`."""
+    """How a request was answered. Counters, retries and `explain` use it."""
 
     request: str  # equal for equal requests
     outcome: Outcome
     reason: Reason
-    output_chars: int  # characters of the real output, as far as the harness shows them
-    tokens_saved: int  # net; what would have been saved, when advising
-    asked: tuple[str, ...] = ()  # keys that it was believed to read, where none of their lines was credited
-    shown_chars: int | None = None  # of a text that the event does not have (see `unconfirmed`); None: it has it
-    host: str = ""  # the harness or the way in: "codex", "run"; empty: of a row from before hosts were noted
+    output_chars: int  # characters of the real output that the harness shows
+    tokens_saved: int  # net; in advise mode, the tokens that an omission would have saved
+    asked: tuple[str, ...] = ()  # keys that the call probably read, if none of their lines was credited
+    shown_chars: int | None = None  # set if the event has no text (see `unconfirmed`); None: the event has its text
+    host: str = ""  # the harness or the entry point: "codex", "run"; empty in rows that are older than this field
     tool: str = ""  # "bash", "read", or a tool's own name
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """The whole output of which a reply omitted lines: its lines in files, should the host show it instead."""
+    """The whole output if a reply omitted lines of it: its lines in files, needed if the host shows it instead."""
 
-    digest: str  # of the text without white space at its end
+    digest: str  # of the output without white space at its end
     source_map: tuple[MappedSpan, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """`text` was put before the reader under the id `call_id`."""
+    """`text` was shown to the reader under the ID `call_id`."""
 
     call_id: str
     text: str
@@ -112,20 +112,20 @@ class Delivered:
     origin: Origin = Origin.RESULT
     source_map: tuple[MappedSpan, ...] = ()
     markers: tuple[MarkerRecord, ...] = ()
-    changed: tuple[str, ...] = ()  # keys that this output showed to have changed: older deliveries are invalid
-    credited: bool = True  # False: no later marker may point at it (see `reply.UNCREDITED`)
+    changed: tuple[str, ...] = ()  # keys whose files changed, as this output shows: older deliveries are stale
+    credited: bool = True  # False: it is never the source of a later marker (see `reply.UNCREDITED`)
     when: Moment = Moment()
-    account: Account | None = None  # None: nobody asked for it
-    head: str = ""  # what the host put before the text and behind it: for rewrites, and for places of lines
-    tail: str = ""
-    unconfirmed: bool = False  # True: it is not known yet which text the reader was shown (see `unconfirmed`)
+    account: Account | None = None  # None: nobody requested the text
+    head: str = ""  # the host's text before `text`; rewrites and positions of lines need it
+    tail: str = ""  # the host's text after `text`
+    unconfirmed: bool = False  # True: nobody has said yet which text the reader was shown (see `unconfirmed`)
     output: Output | None = None  # of an unconfirmed reply that omits lines
 
 
 @dataclass(frozen=True, slots=True)
 class Wrote:
-    """The agent wrote the files `keys` (see `writes.concerns`): earlier deliveries of them are invalid. So are those of
-    the files `possible_writes`, which a command may have written."""
+    """The agent wrote the files `keys` (see `writes.concerns`), or a command may have written the files
+    `possible_writes`. Earlier deliveries of all these files are stale."""
 
     call_id: str
     keys: tuple[str, ...]
@@ -136,51 +136,52 @@ class Wrote:
 
 @dataclass(frozen=True, slots=True)
 class Amended:
-    """The harness finally showed `text` as a call's result, or as another text of that call."""
+    """The harness finally showed `text` as a call's result, or as the call's text of kind `origin`."""
 
     call_id: str
     text: str
     source_map: tuple[MappedSpan, ...] = ()
     markers: tuple[MarkerRecord, ...] = ()
     origin: Origin = Origin.RESULT
-    lost: bool = True  # a line that markers may point at is gone; False: markers alone changed
-    erases: bool = False  # what stood there before was never before the reader: stores need not keep it
-    head: str = ""  # as in `Delivered`; empty where the host's words are in the text
+    lost: bool = True  # a line that markers may name is gone; False: only markers changed
+    erases: bool = False  # the reader never saw the old text, so stores need not keep it
+    head: str = ""  # as in `Delivered`; empty if the host's words are in the text
     tail: str = ""
     confirms: bool = False  # True: an unconfirmed reply was shown as it was answered, and this event has no text
-    reason: Reason | None = None  # why all of the output was shown instead of a reply with markers, if known
+    reason: Reason | None = None  # why the whole output was shown instead of a reply with markers, if known
 
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """The harness compacted: calls that are not in `kept` are gone."""
+    """The harness compacted: calls that are not in `kept` left the conversation."""
 
     kept: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Forgot:
-    """These calls, and nothing else, left the conversation. Unknown ids have no effect."""
+    """Only these calls left the conversation. Unknown IDs have no effect."""
 
     call_ids: frozenset[str]
-    doubted: bool = False  # nobody said so: they may have been in it all the same
+    doubted: bool = False  # True: nobody reported this, so the calls may still be in the conversation
 
 
 @dataclass(frozen=True, slots=True)
 class Rewound:
-    """Everything after this call is gone. If the call is unknown, everything is gone."""
+    """Everything after this call left the conversation. If the call is unknown, everything left it."""
 
     call_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """The process that answered the calls so far closed its session: their results are in the conversation."""
+    """The process that answered the calls so far closed its session. The results of these calls are in the
+    conversation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """readcache failed, and the real output went through. `cause` is a Reason's value, `detail` says what failed."""
+    """readcache failed, and the real output was shown. `cause` is a Reason's value; `detail` says what failed."""
 
     call_id: str
     cause: str
@@ -189,7 +190,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """The host had `count` tool results that were not judged, because of `why`. They were shown as they are."""
+    """The host had `count` tool results that were not judged, for the reason `why`. They were shown unchanged."""
 
     count: int
     why: str
@@ -200,7 +201,7 @@ Event = Delivered | Wrote | Amended | Compacted | Forgot | Rewound | Closed | Fa
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """An event in the log: its place, whose it is, and when (seconds since the epoch)."""
+    """An event in the log: its position, its reader, and its time (seconds since the epoch)."""
 
     seq: int
     agent_id: str

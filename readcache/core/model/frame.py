@@ -1,4 +1,4 @@
-"""What a host puts around the real output of a tool: a status line, a header, terminal controls."""
+"""The frame that a host puts around the real output of a tool: a status line, a header, terminal controls."""
 
 from __future__ import annotations
 
@@ -14,23 +14,25 @@ _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The first `head` and the last `tail` lines of a result are the host's.
+    """A frame of whole lines: the host wrote the first `head` and the last `tail` lines of a result.
 
-    Called with the text it gives (head, body, tail), as a function of your own may: joined, they are the text again.
+    It is a callable that splits a text into (head, body, tail). A function of your own can replace it if the three
+    parts, joined, are the text again.
     """
 
     head: int = 0
     tail: int = 0
 
     def __call__(self, text: str) -> tuple[str, str, str]:
-        """(head, body, tail) of the text."""
+        """Return (head, body, tail) of the text."""
         lines = _LINE.findall(text)
         end = max(self.head, len(lines) - self.tail)
         return "".join(lines[: self.head]), "".join(lines[self.head : end]), "".join(lines[end:])
 
 
 def framed(call: Call, frame: Framing | None) -> Call:
-    """The call without the frame around its output. If the frame cannot be removed, no line has a known number."""
+    """Return the call without the frame around its output. If the frame cannot be removed, mark the output as
+    incomplete, so that none of its lines has a known number."""
     if frame is None:
         return call
     try:
@@ -39,18 +41,19 @@ def framed(call: Call, frame: Framing | None) -> Call:
             end = len(body) if not tail or body.endswith("\n") else _end_of_lines(body, tail)
             split = len(head) + end
             return replace(call, output=call.output[len(head) : split], head=head, tail=call.output[split:])
-    except Exception:  # the agent's tool never sees what went wrong in a host's function
+    except Exception:  # the agent's tool must not fail because a host's function failed
         pass
     return replace(call, complete=False)
 
 
 def _end_of_lines(body: str, tail: str) -> int:
-    """Where in the body its last whole line ends, which may be a newline that was counted as the tail's."""
+    """Return the index in `body` + `tail` at which the last whole line of the body ends. The newline that ends this
+    line may be the first character of the tail."""
     return len(body) + 1 if tail.startswith("\n") else body.rfind("\n") + 1
 
 
 def with_frame(reply: Reply, call: Call) -> Reply:
-    """The reply with the frame around it again."""
+    """Return the reply with the frame around it again."""
     if not call.head and not call.tail:
         return reply
     segments = (*([Shown(call.head)] if call.head else []), *reply.segments, *([Shown(call.tail)] if call.tail else []))

@@ -1,9 +1,9 @@
-"""Omissions that did not hold: the reader asked for the same bytes again right after. A fold of the log.
+"""Immediate rereads: requests for the same bytes right after an omission. A fold of the log.
 
     cat app.py        ->  [FILE_UNCHANGED …: app.py lines 1-80, …]
-    head -n 60 app.py ->  a bounce
+    head -n 60 app.py ->  an immediate reread
 
-What the marker saved no longer counts as saved.
+The tokens that the marker saved no longer count as saved.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from readcache.core.model.reply import Outcome, Reason
 from readcache.core.model.spans import Span, merge_spans, subtract
 from readcache.core.model.unconfirmed import lacks_text
 
-# A call bounces off an omission when at most this many other calls came between: a model may look around first.
+# Calls. A reread is immediate if at most this many other calls came in between: a model may look around first.
 WITHIN = 3
-# Answers on their way to the reader at once, of which the lines are not known yet.
+# Answers whose lines are still unknown because they have not reached the reader yet.
 MOST_PENDING = 64
 
 
 @dataclass(slots=True)
 class _Left:
-    """What a reply left out: the lines of files. `is_open`: the reader may still ask for them again."""
+    """An omission: the lines of files that a reply omitted. `is_open`: the reader may still request them again."""
 
     call: int
     batch: str
@@ -36,7 +36,7 @@ class _Left:
 
 
 class _Answer(NamedTuple):
-    """An answer, the omissions that it may bounce off, and its own one."""
+    """An answer, the earlier omissions that it may read again, and its own omission."""
 
     call: int
     before: list[_Left]
@@ -44,23 +44,24 @@ class _Answer(NamedTuple):
 
 
 class RereadDetector:
-    """The omissions of one reader, and those that it bounced off."""
+    """The omissions of one reader, and which of them were read again immediately."""
 
     def __init__(self) -> None:
         self._recent: deque[_Left] = deque(maxlen=WITHIN + 1)
         self._pending: deque[_Answer] = deque(maxlen=MOST_PENDING)
 
     def clear(self) -> None:
-        """From now on a repeated read has a reason: the reader wrote something, or texts left the conversation."""
+        """Forget the omissions. From now on a repeated read has a reason: the reader wrote something, or texts left the
+        conversation."""
         self._recent.clear()
 
     def take_back(self, call: int) -> None:
-        """The reply omitted nothing after all: its lines were shown."""
+        """Record that the reply of this call omitted nothing after all: its lines were shown."""
         for left in self._recent:
             left.is_open = left.is_open and left.call != call
 
     def deliver(self, event: Delivered, account: Account) -> list[int]:
-        """Take in an answer. Returns the numbers of the calls whose omissions it bounced off."""
+        """Record an answer. Return the numbers of the calls whose omissions it read again."""
         when, own = event.when, None
         before = [left for left in self._recent if _is_after(when, left)]
         repeated = self._close_reread(left for left in before if _is_repeat(account, left))
@@ -70,12 +71,12 @@ class RereadDetector:
         answer = _Answer(when.call, before, own)
         if not event.unconfirmed and not lacks_text(event):
             return repeated + self._take_lines(event, answer)
-        self._pending.append(answer)  # what a repeat got is known, and its lines are not
+        self._pending.append(answer)  # a repeated request is counted now; the lines are not known yet
         return repeated
 
     def show(self, event: Delivered) -> list[int]:
-        """Take in the lines of an answer that was withheld from the view until it was shown. Returns what `deliver`
-        does, so that it does not matter in how many steps an answer is logged."""
+        """Record the lines of an answer that the view did not have until it was shown. Return the same as `deliver`, so
+        that the result does not depend on the number of steps in which an answer is logged."""
         answer = next((answer for answer in self._pending if answer.call == event.when.call), None)
         if answer is None:
             return []
@@ -92,7 +93,7 @@ class RereadDetector:
         return self._close_reread(left for left in answer.before if _has_half(left, asked))
 
     def _close_reread(self, found: Iterable[_Left]) -> list[int]:
-        """Count those that are still open, close them, and return the numbers of their calls."""
+        """Close the omissions that are still open. Return the numbers of their calls."""
         calls = []
         for left in found:
             if left.is_open:
@@ -102,7 +103,7 @@ class RereadDetector:
 
 
 def _is_after(when: Moment, left: _Left) -> bool:
-    """True if the call came soon after the omission, and its model had seen the omission."""
+    """Return True if the call came soon after the omission, and its model had seen the omission."""
     at_once = bool(when.batch) and when.batch == left.batch
     return not at_once and not 0 <= when.started < left.call and when.call - left.call - 1 <= WITHIN
 
@@ -112,13 +113,13 @@ def _is_repeat(account: Account, left: _Left) -> bool:
 
 
 def _has_half(left: _Left, asked: dict[str, tuple[Span, ...]]) -> bool:
-    """True if at least half of the lines that were left out are asked for now."""
+    """Return True if at least half of the omitted lines are requested now."""
     again = sum(size_of(lines) - size_of(subtract(lines, asked.get(path, ()))) for path, lines in left.lines.items())
     return 0 < sum(map(size_of, left.lines.values())) <= 2 * again
 
 
 def lines_of(event: Delivered, *, shown: bool) -> dict[str, tuple[Span, ...]]:
-    """The lines of files that an answer left out, and those that it showed, too."""
+    """Return the lines of files that an answer omitted, by path. If `shown`, include the lines that it showed."""
     spans: dict[str, list[Span]] = {}
     for path, span in _spans(event, shown=shown):
         spans.setdefault(path, []).append(span)
@@ -135,5 +136,5 @@ def _spans(event: Delivered, *, shown: bool) -> Iterator[tuple[str, Span]]:
 
 
 def size_of(spans: tuple[Span, ...]) -> int:
-    """How many lines they are."""
+    """Return the number of lines in the spans."""
     return sum(end - start + 1 for start, end in spans)

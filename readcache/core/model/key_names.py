@@ -1,4 +1,5 @@
-"""The keys that a view has seen, sorted and by file name: what a write, a glob or a namesake is looked up in."""
+"""The keys that a view has seen, sorted and by file name. They serve to find the files of a write or a glob, and files
+of the same name."""
 
 from __future__ import annotations
 
@@ -7,14 +8,14 @@ from collections.abc import Iterable
 
 from readcache.core.model.writes import common_prefix, concerns, file_name_of
 
-# Keys that are inserted one by one; more of them are sorted together, which costs a look at all keys.
+# Fewer new keys than this are inserted one by one. More are sorted together, which takes a pass over all keys.
 FEW_KEYS = 100
-# Files of one name that are looked through; keeps a call's cost apart from the session's length.
+# The maximum number of files of one name to search, so that a call's cost does not grow with the session.
 MOST_NAMESAKES = 48
 
 
 class KeyNames:
-    """A set of keys. `add` is cheap: keys are sorted at the next look-up."""
+    """A set of keys. `add` is cheap: keys are sorted only at the next look-up."""
 
     def __init__(self) -> None:
         self._sorted: list[str] = []
@@ -22,12 +23,12 @@ class KeyNames:
         self._by_name: dict[str, list[str]] = {}
 
     def add(self, key: str) -> None:
-        """Take in a key that is not there yet."""
+        """Add a key that is not in the set yet."""
         self._new.append(key)
         self._by_name.setdefault(_name(key), []).append(key)
 
     def remove(self, keys: Iterable[str]) -> None:
-        """Take out keys that are there."""
+        """Remove keys that are in the set."""
         gone = set(keys)
         if not gone:
             return
@@ -37,17 +38,17 @@ class KeyNames:
             self._by_name[name] = [key for key in self._by_name[name] if key not in gone]
 
     def beginning_with(self, prefix: str) -> list[str]:
-        """The keys that begin with `prefix`, sorted."""
+        """Return the keys that begin with `prefix`, sorted."""
         self._sort()
         low = bisect_left(self._sorted, prefix)
         return self._sorted[low : bisect_left(self._sorted, prefix + "\U0010ffff", low)]
 
     def namesakes(self, key: str) -> list[str]:
-        """The keys that end in the same file name, newest first, at most `MOST_NAMESAKES`."""
+        """Return the keys that end in the same file name, newest first, at most `MOST_NAMESAKES`."""
         return self._by_name.get(_name(key), [])[: -MOST_NAMESAKES - 1 : -1]
 
     def concerned_by(self, written: str) -> list[str]:
-        """The keys that a write to `written` concerns."""
+        """Return the keys of the files that a write to `written` concerns."""
         name = file_name_of(written)
         known = self.beginning_with(common_prefix(written)) if name is None else self._by_name.get(name, [])
         return [key for key in known if concerns(written, key)]

@@ -1,4 +1,4 @@
-"""What is known of one key (a file's lines, see `claims`): where they stand before the reader, and since when not."""
+"""The view of one key (a file's lines, see `claims`): which lines are visible, and since when they are stale."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ SHORTEST_IDENTICAL = 120
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Delivery:
-    """A visible text: the event that put it there. Compared by identity, as two events may be equal."""
+    """A visible text: the event that delivered it. Compared by identity, because two events may be equal."""
 
     event: Delivered
-    order: int = 0  # its place among the events that the view was folded from
+    order: int = 0  # number of its event among all events of the view, from 1
 
     @property
     def call(self) -> int:
@@ -27,7 +27,7 @@ class Delivery:
 
     @property
     def is_complete(self) -> bool:
-        """True if a marker for an equal output may point at the text as a whole."""
+        """True if a marker for an identical output may name the whole text as its source."""
         event = self.event
         is_output = event.origin is Origin.RESULT and not event.markers and event.credited
         return is_output and len(event.text) >= SHORTEST_IDENTICAL
@@ -35,41 +35,42 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VisibleSpan:
-    """A piece of a visible delivery."""
+    """A mapped span of a visible delivery."""
 
     delivery: Delivery
     mapped: MappedSpan
 
     @property
     def event(self) -> Delivered:
-        """The event that delivered it."""
+        """The event that delivered the span."""
         return self.delivery.event
 
 
 @dataclass(frozen=True, slots=True)
 class Invalidation:
-    """What made older references of a key stale. `written`: the agent's own write, by the command `label`."""
+    """The cause that made older spans of a key stale. `written`: True for the agent's own write, made by the command
+    `label`."""
 
     written: bool
     label: str = ""
 
 
 class KeyView:
-    """The references of one key: a fold over what was shown of it and what made that stale."""
+    """The visible spans of one key: a fold over what was shown of the file and what made that stale."""
 
     __slots__ = ("current", "invalid", "loose", "numbered", "stale", "stale_before", "total")
 
     def __init__(self) -> None:
         self.numbered: SpanMap[VisibleSpan] = SpanMap()
-        self.loose: list[VisibleSpan] = []  # those whose line numbers are not known
-        self.current: list[VisibleSpan] = []  # numbered and loose, oldest first
+        self.loose: list[VisibleSpan] = []  # spans without known line numbers
+        self.current: list[VisibleSpan] = []  # numbered and loose spans, oldest first
         self.stale: list[VisibleSpan] = []
         self.invalid: Invalidation | None = None
-        self.stale_before = 0  # deliveries whose `order` is lower are from before `invalid`
-        self.total: int | None = None  # lines in the file, where its end was seen
+        self.stale_before = 0  # deliveries with a lower `order` came before `invalid`
+        self.total: int | None = None  # number of lines in the file, if its end was seen
 
     def add(self, visible: VisibleSpan) -> None:
-        """Take in one more reference."""
+        """Add one more visible span."""
         self.current.append(visible)
         mapped = visible.mapped
         if not mapped.first:
@@ -81,21 +82,21 @@ class KeyView:
             self.total = last
 
     def add_late(self, visible: VisibleSpan) -> None:
-        """Take in a reference of a delivery whose text became known only now."""
+        """Add a span of a delivery whose text became known only now."""
         if self.is_stale(visible.delivery):
             self.stale.append(visible)
         else:
             self.add(visible)
 
     def invalidate(self, step: Invalidation, order: int) -> None:
-        """All that was shown before the event at place `order` is of the file as it was."""
+        """Make all spans stale that were shown before event `order`: the file has changed since."""
         self.invalid, self.stale_before = step, order
         if self.current:
             self.stale += self.current
             self.numbered, self.loose, self.current, self.total = SpanMap(), [], [], None
 
     def changed(self, change: Callable[[list[VisibleSpan]], list[VisibleSpan]]) -> KeyView:
-        """A new view of the key, after `change` of its references, current and stale."""
+        """Return a new view of the key, with `change` applied to its spans, current and stale."""
         new = KeyView()
         new.stale, new.invalid, new.stale_before = change(self.stale), self.invalid, self.stale_before
         for visible in change(self.current):
@@ -103,7 +104,7 @@ class KeyView:
         return new
 
     def replaced(self, old: Delivery, new: list[VisibleSpan]) -> KeyView:
-        """A new view of the key, with `new` in the place of the references to `old`."""
+        """Return a new view of the key, in which `new` replaces the spans of `old`."""
 
         def put(known: list[VisibleSpan]) -> list[VisibleSpan]:
             out: list[VisibleSpan] = []
@@ -117,9 +118,9 @@ class KeyView:
         return self.changed(put)
 
     def visible_spans(self) -> Iterator[VisibleSpan]:
-        """All of them, current and stale, newest first."""
+        """Return all spans, current before stale, each newest first."""
         return chain(reversed(self.current), reversed(self.stale))
 
     def is_stale(self, delivery: Delivery) -> bool:
-        """True if the key was written, or seen changed, since `delivery`."""
+        """Return True if the file was written, or seen to have changed, after `delivery`."""
         return delivery.order < self.stale_before

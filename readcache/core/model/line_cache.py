@@ -1,4 +1,5 @@
-"""Lines of deliveries at hand: an agent goes back and forth between a few files, and splitting them takes time."""
+"""A cache of the lines of deliveries. An agent goes back and forth between a few files, and splitting them takes
+time."""
 
 from __future__ import annotations
 
@@ -14,16 +15,16 @@ Key = Delivery | tuple[Delivery, int, int, str | None]
 
 
 class LineCache:
-    """The lines that were asked for last, up to `CACHED_LINES`."""
+    """The lines that were requested last, up to `CACHED_LINES`."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[Key, list[str]] = OrderedDict()
         self._count = 0
 
     def bodies(self, visible: VisibleSpan) -> list[str]:
-        """The reference's lines without the numbers in front of them."""
+        """Return the lines of the span without the numbers before them."""
         delivery, mapped = visible.delivery, visible.mapped
-        # The text is split once, however many pieces it has: a search may have thousands.
+        # The text is split once for all its spans: the result of a search may have thousands.
         lines = self._remember(delivery, lambda: text.split_lines(delivery.event.text))
         if mapped.sep is None:
             is_all = mapped.at == 0 and mapped.count >= len(lines)
@@ -32,7 +33,7 @@ class LineCache:
         return self._remember(key, lambda: text.bodies(lines[mapped.at : mapped.at + mapped.count], mapped.sep))
 
     def clear(self) -> None:
-        """Lets go of deliveries that may be gone."""
+        """Forget all deliveries, because some may no longer be visible."""
         self._kept.clear()
         self._count = 0
 
@@ -43,6 +44,6 @@ class LineCache:
             return lines
         lines = self._kept[key] = make()
         self._count += len(lines)
-        while self._count > CACHED_LINES and len(self._kept) > 2:  # a text, and its lines without numbers
+        while self._count > CACHED_LINES and len(self._kept) > 2:  # 2: a text, and its lines without numbers
             self._count -= len(self._kept.popitem(last=False)[1])
         return lines

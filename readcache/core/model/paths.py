@@ -1,4 +1,4 @@
-"""One name for one file: paths as keys. Text only, the disk is never asked."""
+"""Paths as keys: one name for one file. Text only; the disk is never asked."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from functools import lru_cache
 from itertools import chain, islice
 
 _DRIVE = re.compile(r"([A-Za-z]):[\\/]")
-_WORD = re.compile(r"[^\s'\"`=:;,|&<>(){}]+")  # what may be the name of a file in a command
+_WORD = re.compile(r"[^\s'\"`=:;,|&<>(){}]+")  # a word that may be the name of a file in a command
 _PATTERN = re.compile(r"[*?\[]")
 _BRACES = re.compile(r"\{([^{}\s,]*,[^{}\s]*)\}")
-_UNSPLIT = re.compile(r"[^\s'\"`;|&<>()]+")  # the same, braces in it
+_UNSPLIT = re.compile(r"[^\s'\"`;|&<>()]+")  # such a word with its braces
 _WINDOWS = re.compile(r"(?<![A-Za-z])[A-Za-z]:\\[^\s'\"`|<>]+")  # an absolute path, its backslashes doubled in JSON
-MOST_EXPANDED, MOST_BRACES = 64, 6  # words that one word is expanded to, and its pairs of braces
+MOST_EXPANDED, MOST_BRACES = 64, 6  # limits of one word: how many words it expands to, and its pairs of braces
 MOST_PATTERNS = 200  # words of a command that are globs: each takes a tenth of a millisecond
 LONGEST_PATH = 4096  # characters: Linux opens no file by a longer name
-_ESCAPED = re.compile(r"(?:\\u00|%)([0-9A-Fa-f]{2})")  # of a character, in JSON and in a URI
-# Variables of JavaScript and Vite, attributes in Odoo and other programs, keys for `jq`: no names of files.
+_ESCAPED = re.compile(r"(?:\\u00|%)([0-9A-Fa-f]{2})")  # an escaped character, in JSON and in a URI
+# Variables of JavaScript and Vite, attributes in Odoo and other programs, keys for `jq`: not names of files.
 _ATTRIBUTE = re.compile(r"\.key|(?:\w+\.)?(?:process|meta|self|this|config|ctx|context|globalThis)\.(?:env|key)")
 
 
 @lru_cache(maxsize=1024)
 def canonical_path(path: str, cwd: str) -> str:
-    """`path`, as given in directory `cwd`, as a key: absolute, without `.`, `..` and doubled slashes.
+    """Return `path`, as given in directory `cwd`, as a key: absolute, without `.`, `..` and doubled slashes.
 
-    `D:\\a`, `D:/a` and `/d/a` (the same file in Git's bash) are all `/d/a`. A home directory is unknown here: `~/a`
-    stays `~/a`, and `~/../a` as well. A glob pattern is treated like a path. Links are not followed.
+    `D:\\a`, `D:/a` and `/d/a` (the same file in Git's bash) all become `/d/a`. The home directory is unknown here, so
+    `~/a` stays `~/a`, and `~/../a` stays too. A glob pattern is treated like a path. Links are not followed.
     """
     path = _slashes(path)
     if not path.startswith(("/", "~")):
@@ -49,7 +49,7 @@ def _slashes(path: str) -> str:
 
 
 def matches_any(path: str, globs: Iterable[str]) -> bool:
-    """True if one of the globs names this path.
+    """Return True if one of the globs names this path.
 
     `*.pem` and `secrets/*.txt` name files below any directory, `/etc/*` an absolute path; `**/` also matches nothing.
     """
@@ -58,8 +58,8 @@ def matches_any(path: str, globs: Iterable[str]) -> bool:
 
 @lru_cache(maxsize=64)
 def _pattern_of(globs: tuple[str, ...]) -> re.Pattern[str]:
-    """One pattern for all of the globs: each call is asked for some names. A glob that begins with `*` is not tried
-    after each slash."""
+    """Return one pattern for all of the globs, because each call looks up several names. A glob that begins with `*` is
+    not tried after each slash."""
     forms = dict.fromkeys(form for glob in globs for form in (glob, glob.replace("**/", "")))
     any_start, others = ([translate(form) for form in forms if form.startswith("*") is any] for any in (True, False))
     return re.compile(rf"(?s:{'|'.join((*any_start, ''))}(?:.*/)?(?:{'|'.join(others) or '(?!)'}))")
@@ -68,7 +68,7 @@ def _pattern_of(globs: tuple[str, ...]) -> re.Pattern[str]:
 @lru_cache(maxsize=64)
 def literals_of(globs: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
     """Return patterns for the longest literal part of each glob: a text with a matching name contains one of the parts.
-    Parts with the same first character are one pattern, and a search for it takes a nanosecond a character."""
+    Parts with the same first character share a pattern. A search for it takes a nanosecond per character."""
     parts = {max(re.split(r"[*?]|\[.*", glob.replace("**/", "")), key=len) for glob in globs}
     shortest = {part for part in parts if not any(other in part for other in parts - {part})}
     return tuple(
@@ -86,14 +86,14 @@ def words_of(command: str) -> list[str]:
     return _WORD.findall(command)
 
 
-@lru_cache(maxsize=16)  # asked again for each event of a call
+@lru_cache(maxsize=16)  # each event of a call asks again
 def may_name(command: str, globs: tuple[str, ...]) -> bool:
     """Return True if a word of the command, or of a tool's arguments, may name a file of these globs."""
     if "%" in command or "\\u00" in command:
         command = f"{command}\n{_ESCAPED.sub(lambda match: chr(int(match[1], 16)), command)}"
     braced = [word for word in _UNSPLIT.findall(command) if _BRACES.search(word)] if "{" in command else []
     if not braced and not any(part.search(command) for part in literals_of(globs)) and _PATTERN.search(command) is None:
-        return False  # as for nearly every command
+        return False  # true of nearly every command
     expanded = (word for each in braced for word in islice(_expand(each), MOST_EXPANDED))
     windows = (word.replace("\\", "/") for word in _WINDOWS.findall(command)) if ":\\" in command else ()
     words = dict.fromkeys(chain(words_of(command), expanded, windows))
@@ -104,7 +104,7 @@ def may_name(command: str, globs: tuple[str, ...]) -> bool:
 
 
 def _expand(word: str, most: int = MOST_BRACES) -> Iterator[str]:
-    """Give the words that bash makes of one with braces, `most` pairs of them."""
+    """Yield the words into which bash expands a word with braces. `most`: the number of pairs of braces to expand."""
     found = _BRACES.search(word) if most else None
     if found is None:
         yield word
@@ -118,7 +118,7 @@ def _is_file(word: str, globs: tuple[str, ...]) -> bool:
 
 
 def _may_match(pattern: str, globs: tuple[str, ...]) -> bool:
-    """Return True if the pattern of a command (`.e*`) may match what one of the globs does. `*` and `*.x` are not taken
-    for one: nearly every directory would be protected."""
+    """Return True if the pattern of a command (`.e*`) may match a file that one of the globs names. Return False for
+    `*` and `*.x`: otherwise nearly every directory would be protected."""
     is_pattern = pattern[:1] not in ("*", "") and _PATTERN.search(pattern) is not None
     return is_pattern and any(fnmatchcase(glob, pattern) for glob in globs)

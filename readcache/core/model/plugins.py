@@ -1,6 +1,6 @@
 """Hosts, stores and transcripts of other packages, which name them as entry points.
 
-Looking for them reads the metadata of every installed package, so ask only for a name that this package does not know.
+A look-up reads the metadata of every installed package, so look up only names that this package does not know.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from readcache.core.model.errors import UsageError
 
 
 def plugin_names(group: str) -> list[str]:
-    """The names in the entry-point group `readcache.GROUP`, each once."""
+    """Return the names in the entry-point group `readcache.GROUP`, each once, sorted."""
     from importlib.metadata import entry_points
 
     return sorted({found.name for found in entry_points(group=f"readcache.{group}")})
 
 
 def load_plugin(group: str, name: str) -> Any:
-    """What an installed package offers in the group under that name; None for nothing. UsageError, with the package,
-    where it cannot be imported."""
+    """Return the object that an installed package offers in the group under that name; None if there is none. Raise
+    UsageError, with the package's name, if it cannot be imported."""
     from importlib.metadata import entry_points
 
     for found in entry_points(group=f"readcache.{group}", name=name):

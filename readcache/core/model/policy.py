@@ -14,9 +14,9 @@ from readcache.core.model.secrets import SECRET_NAMES
 
 
 class Insist(enum.Enum):
-    """The answer to a request that is repeated right after an omission."""
+    """The answer to a retry: a request that is repeated right after an omission."""
 
-    SERVE = "serve"  # every byte that was left out
+    SERVE = "serve"  # every omitted byte
     STUB = "stub"  # a marker again, if it would still be true
 
 
@@ -35,7 +35,7 @@ class Head:
     chars: int
 
     def kept(self, text: str) -> tuple[str, ...]:
-        """The parts of `text` that the harness shows, in order."""
+        """Return the parts of `text` that the harness shows, in order."""
         return (text[: self.chars],)
 
 
@@ -47,7 +47,7 @@ class HeadTail:
     tail: int
 
     def kept(self, text: str) -> tuple[str, ...]:
-        """The parts of `text` that the harness shows, in order."""
+        """Return the parts of `text` that the harness shows, in order."""
         if len(text) <= self.head + self.tail:
             return (text,)
         return (text[: self.head], text[len(text) - self.tail :])
@@ -57,11 +57,11 @@ CHARS_PER_TOKEN = 4
 
 
 def count_by_chars(text: str) -> int:
-    """Tokens by the usual rule of thumb, rounded up."""
+    """Return the tokens of `text` by the usual rule of thumb, 4 characters per token, rounded up."""
     return -(-len(text) // CHARS_PER_TOKEN)
 
 
-# Harnesses that take a command's output as the agent's answer (read in their sources): mini-swe-agent v1 and v2,
+# Commands whose output a harness takes as the agent's answer, from the harnesses' sources: mini-swe-agent v1 and v2,
 # SWE-agent's `submit` and its v1 marker.
 SUBMIT_COMMANDS = (
     r"COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT",
@@ -72,7 +72,7 @@ SUBMIT_COMMANDS = (
 
 PRESETS = ("default", "delta", "max")
 
-# Files of instructions. Agents obey less what they were shown as a marker (NousResearch/hermes-agent#44819).
+# Files of instructions. Agents follow instructions less well if they see a marker (NousResearch/hermes-agent#44819).
 INSTRUCTIONS = (
     "SKILL.md",
     "CLAUDE.md",
@@ -83,61 +83,65 @@ INSTRUCTIONS = (
     "copilot-instructions.md",
 )
 
-# More than two markers, of which the median has 120. Chosen by replay, see tests/benchmarks/README.md.
+# More than two markers: the median marker has 120 characters. Chosen by replay, see tests/benchmarks/README.md.
 MIN_CHARS = 300
 
 
-# The share of one more turn. Chosen by replay, see tests/benchmarks/README.md.
+# A share of one more turn. Chosen by replay, see tests/benchmarks/README.md.
 MIN_WORTH = 0.125
 
-# Tokens; of a smaller window at most these shares. Chosen by replay, see tests/benchmarks/README.md.
+# Tokens, and the largest shares of a smaller window. Chosen by replay, see tests/benchmarks/README.md.
 CLEAR_ABOVE, CLEAR_DOWN_TO = 160_000, 60_000
 MOST_ABOVE, MOST_DOWN_TO = 0.8, 0.3
 
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """What a token costs, as a multiple of one that is read without a cache, and what a turn is made of.
+    """The prices of tokens, as multiples of an input token that is read without a cache, and the parts of a turn.
 
-    The defaults are Anthropic's ratios for a cached prefix (five minutes); the rest was measured on recorded sessions.
+    The price defaults are Anthropic's ratios for a cached prefix (five minutes). The other defaults were measured on
+    recorded sessions.
     """
 
     write: float = 1.25
-    """A token that is put into the conversation, once: it is written to the prompt cache."""
+    """The price of writing a token to the prompt cache. Each token of the conversation pays it once."""
     read: float = 0.1
-    """A token of the conversation, for each later turn: it is read from the cache."""
+    """The price of reading a token from the cache. Each token of the conversation pays it in each later turn."""
     output: float = 5.0
-    """A token that the model writes."""
+    """The price of a token that the model writes."""
     prompt: int = 20_000
-    """Tokens of instructions and tools that each turn reads beside the conversation."""
+    """Tokens of instructions and tools that each turn reads in addition to the conversation."""
     answer: int = 150
     """Tokens that the model writes in one turn."""
     turns: int = 40
-    """Turns that are still to come, at any time: after the first 10, 50 and 100 calls of recorded conversations, 59, 46
-    and 53 more came on average, and in other recordings 40, 39 and 42: how many there were already tells nothing."""
+    """The expected number of further turns, at any time. After the first 10, 50 and 100 calls of recorded
+    conversations, 59, 46 and 53 more came on average; in other recordings 40, 39 and 42. So the number of past turns
+    tells nothing about the number of further ones."""
 
-    chars_per_token: ClassVar[int] = CHARS_PER_TOKEN  # where only characters are known
+    chars_per_token: ClassVar[int] = CHARS_PER_TOKEN  # for estimates, if only the characters are known
 
     def of_text(self, tokens: int) -> float:
-        """What a text will cost while it is carried."""
+        """Return the cost of a text of this many tokens while it is carried in the conversation."""
         return tokens * self.while_carried(self.turns)
 
     def while_carried(self, turns: int) -> float:
-        """What a token costs that is written to the cache once and read by so many later turns."""
+        """Return the cost of a token that is written to the cache once and read in each of `turns` later turns."""
         return self.write + self.read * turns
 
     def of_turn(self, carried: float) -> float:
-        """What one more turn costs when the conversation has so many tokens."""
+        """Return the cost of one more turn in a conversation of `carried` tokens."""
         return self.read * (self.prompt + carried) + self.output * self.answer
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The size of a restored section. UsageError for a negative one.
+    """The size of a restored section. Raise UsageError for a negative limit.
 
-    By what 86 compactions of real hosts read again, 5,000 tokens are the most that pay for themselves. Give 10,000 if a
-    step limit or a person's time counts as well. A limit of 5,000 tokens a file, as Claude Code has, costs two points
-    of what is read again at 10,000 tokens and nine at 50,000 (see tests/benchmarks)."""
+    The default comes from the rereads after 86 compactions of real hosts: 5,000 tokens is the largest size that pays
+    for itself. Use 10,000 if a step limit or a person's time matters too. A limit of 5,000 tokens per file, as in
+    Claude Code, covers fewer of these rereads: two percentage points fewer at 10,000 tokens and nine at 50,000 (see
+    tests/benchmarks).
+    """
 
     max_files: int = 50
     """Files, each with any number of ranges."""
@@ -156,17 +160,18 @@ class Budget:
         return 0 < self.max_tokens < 1
 
     def within(self, window: int) -> Budget:
-        """The budget in tokens. `window`: tokens of the model's context window."""
+        """Return the budget in tokens. `window`: the size of the model's context window, in tokens."""
         return replace(self, max_tokens=int(self.max_tokens * window)) if self.is_share else self
 
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """Two sizes of a conversation: above the first, its oldest results are cleared down to the second. UsageError
-    unless 0 <= down_to <= above. Both count the messages, by `Policy.count_tokens`.
+    """Two sizes of a conversation, in tokens: above `above`, its oldest results are cleared until `down_to` tokens
+    remain. Both count the messages, by `Policy.count_tokens`. Raise UsageError unless 0 <= down_to <= above.
 
-    By what 52 long conversations needed later, the defaults are the cheapest marks with which at most 3 % of that is
-    missed, whether cached input costs a tenth or a twentieth."""
+    The defaults come from 52 long conversations. They are the cheapest marks that clear at most 3 % of the text that
+    was needed later, whether cached input costs a tenth or a twentieth.
+    """
 
     above: int = CLEAR_ABOVE
     down_to: int = CLEAR_DOWN_TO
@@ -177,67 +182,69 @@ class Marks:
 
     @classmethod
     def of_window(cls, window: int) -> Marks:
-        """The default marks for a model whose context holds so many tokens. What is carried costs the same in a larger
-        window."""
+        """Return the default marks for a model with a context window of `window` tokens. They do not grow with a larger
+        window, because carried text costs the same there."""
         return cls(min(CLEAR_ABOVE, int(MOST_ABOVE * window)), min(CLEAR_DOWN_TO, int(MOST_DOWN_TO * window)))
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """How a session decides. Sizes are in characters of text unless the name says tokens."""
+    """The settings for a session's decisions. Sizes are in characters unless the name says tokens."""
 
     min_chars: int = MIN_CHARS
-    """Outputs with fewer characters are never touched. The default is a little more than two markers."""
+    """Outputs with fewer characters are never changed. The default is a little more than two markers."""
     partial: bool = True
-    """Leave out the visible part of an overlapping read and show the rest."""
+    """Omit the visible part of an overlapping read and show the rest."""
     delta: bool = False
-    """Also leave out lines of a file that was written since, where the lines themselves did not change."""
+    """Also omit lines of a file that was written in the meantime, if the lines themselves did not change."""
     identical_output: bool = True
-    """Leave out the output of any other command when one earlier result holds all of it."""
+    """Omit the output of any other command if one earlier result contains all of it."""
     any_output: bool = False
-    """Also leave out visible runs of lines in the output of any other command: test logs, diffs, searches."""
+    """Also omit runs of visible lines in the output of any other command: test logs, diffs, searches."""
     never: tuple[str, ...] = SUBMIT_COMMANDS
-    """Regexes of commands whose output a harness takes as the agent's answer: never touched. `SUBMIT_COMMANDS` are
-    those of mini-swe-agent and SWE-agent. A pattern sees the command as it was given, and a `^` in front also matches
-    where a command begins in the middle of a line (`cd x && submit`). It sees the bodies of heredocs, too."""
+    """Regexes of commands whose output is never changed, because a harness takes it as the agent's answer.
+    `SUBMIT_COMMANDS` are the patterns for mini-swe-agent and SWE-agent. A pattern sees the command as it was given,
+    including the bodies of heredocs. A `^` at the start of a pattern also matches where a command begins in the middle
+    of a line (`cd x && submit`)."""
     insist: Insist = Insist.SERVE
-    """What the same request gets right after an omission: `SERVE` all bytes; `STUB` a marker again."""
+    """The answer to the same request right after an omission: `SERVE` shows all bytes; `STUB` shows a marker again."""
     min_worth: float = MIN_WORTH
-    """What a reply leaves out must be worth this share of one more turn, by `prices`. A marker may make the reader ask
-    again: at 0.1 it pays as long as no more than one in ten does. A smaller share than that of agents who ask again
-    counts as theirs: 0.04, or 0.2 where the lines stand only in what the agent itself wrote, or 0.3 in a section that
-    was put back. 0: whatever it is worth."""
+    """An omission must be worth at least this share of one more turn, by `prices`. A marker may cause a second request:
+    at 0.1 it pays if at most one marker in ten does. Values below the measured re-request rate are raised to it: 0.04
+    for lines in a result, 0.2 for lines only in the agent's own text, 0.3 for a restored section. 0: omit regardless of
+    the worth."""
     prices: Prices = Prices()
-    """What tokens and turns cost."""
+    """The prices of tokens and turns."""
     max_markers: int = 6
-    """Markers in one reply, the largest omissions first: with many holes a text is hard to read."""
+    """The maximum number of markers in one reply; the largest omissions come first. A text with many gaps is hard to
+    read."""
     clip: Head | HeadTail | None = None
-    """How the harness truncates an output, in characters: `HeadTail(5000, 5000)` or `Head(n)`. Only what is left
-    counts as seen. None: not at all."""
+    """The form in which the harness truncates an output, in characters: `HeadTail(5000, 5000)` or `Head(n)`. Only the
+    part that the harness shows counts as seen. None: the harness does not truncate."""
     horizon_tokens: int | None = None
-    """Results with more than this many tokens of later output after them count as gone. For a harness that does not
-    report compaction. None: nothing goes by age."""
+    """Results with more than this many tokens of later output after them count as no longer visible. For a harness that
+    does not report compactions. None: results of any age count as visible."""
     always: tuple[str, ...] = INSTRUCTIONS
-    """Globs of files that are shown whole each time the agent asks for them. They count as seen all the same."""
+    """Globs of files that are shown whole each time the agent requests them. They still count as seen."""
     protected: tuple[str, ...] = SECRET_NAMES
-    """Globs of files that are never left out, pruned or restored, and never kept in the store: `*.pem`,
-    `secrets/*.txt`, below any directory. `SECRET_NAMES` are the usual ones; yours take their place, so add them:
-    `(*SECRET_NAMES, "notes/*")`. Links are followed where the files are on this machine. Outputs that show secrets of a
-    known form are treated alike. `()` turns all of this off."""
+    """Globs of files that are never omitted, pruned or restored, and never kept in the store: `*.pem`, `secrets/*.txt`,
+    below any directory. The default, `SECRET_NAMES`, lists the usual ones. Your globs replace it, so add to it:
+    `(*SECRET_NAMES, "notes/*")`. Links are followed if the files are on this machine. Outputs that show secrets of a
+    known form are treated the same way. `()` turns all of this off."""
     restore: Budget = Budget()
-    """What is put back after a compaction in a host that compacts by itself. `Budget(max_tokens=0)`: nothing."""
+    """The lines to restore after a compaction, in a host that compacts by itself. `Budget(max_tokens=0)`: none."""
     clear: Marks | None = None
-    """When old results are cleared, in a host that gives us the messages of each request: `Marks(160_000, 60_000)`.
-    None: never."""
+    """The sizes at which old results are cleared, in a host that gives readcache the messages of each request:
+    `Marks(160_000, 60_000)`. None: results are never cleared."""
     count_tokens: Callable[[str], int] = count_by_chars
-    """Tokens of a text, any `str -> int`. The default is a quarter of the characters."""
+    """A function `str -> int` that returns the tokens of a text. The default is a quarter of the characters."""
     mode: Mode = Mode.ON
-    """`ON`; `ADVISE` leaves nothing out and counts what it would have left out; `OFF` records nothing either."""
+    """`ON`; `ADVISE` omits nothing and counts the lines that it would have omitted; `OFF` omits and records nothing."""
     _never: re.Pattern[str] | None = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self) -> None:
         for name in ("never", "always", "protected"):
-            if isinstance(given := getattr(self, name), str):  # else each of its characters would be one
+            if isinstance(given := getattr(self, name), str):  # without this check, each character would be a pattern
                 raise UsageError(f"Policy({name}={given!r}) is a string: give a tuple, ({given!r},)")
         if self.restore.is_share:
             raise UsageError(f"Policy(restore={self.restore}): the window is not known: give a number of tokens")
@@ -249,19 +256,20 @@ class Policy:
 
     @classmethod
     def named(cls, name: str) -> Policy:
-        """A preset: "default"; "delta", which also leaves out the unchanged lines of a file that was written; "max",
-        which also leaves out the visible lines of any output. UsageError for any other name."""
+        """Return a preset. "default"; "delta", which also omits the unchanged lines of a file that was written; "max",
+        which also omits the visible lines of any output. Raise UsageError for any other name."""
         if name not in PRESETS:
             raise UsageError(f"unknown policy {name!r}{did_you_mean(name, PRESETS)}: choose from {', '.join(PRESETS)}")
         return cls(delta=name != "default", any_output=name == "max")
 
     def protecting(self, globs: str) -> Policy:
-        """This policy, which also protects files of these globs (with commas between)."""
+        """Return this policy, which also protects the files of these globs (separated by commas)."""
         more = tuple(glob.strip() for glob in globs.split(",") if glob.strip())
         return replace(self, protected=(*self.protected, *more)) if more else self
 
     def restoring(self, tokens: str) -> Policy:
-        """This policy with a restored section of at most so many tokens; "" changes nothing. UsageError."""
+        """Return this policy with a restored section of at most `tokens` tokens; "" changes nothing. Raise UsageError
+        if `tokens` is not a number."""
         if not tokens:
             return self
         most = whole_number(tokens)
@@ -272,7 +280,8 @@ class Policy:
         return replace(self, restore=replace(self.restore, max_tokens=most))
 
     def clearing(self, marks: str) -> Policy:
-        """This policy with these marks, ABOVE:DOWN_TO in tokens; "" changes nothing. UsageError."""
+        """Return this policy with these marks, ABOVE:DOWN_TO in tokens; "" changes nothing. Raise UsageError if the
+        marks are invalid."""
         if not marks:
             return self
         above, down_to = (whole_number(mark) for mark in (*marks.split(":", 1), "")[:2])
@@ -281,21 +290,23 @@ class Policy:
         return replace(self, clear=Marks(above, down_to))
 
     def tokens(self, text: str) -> int:
-        """Tokens of `text` by `count_tokens`; by `count_by_chars` where that raises, so that counting stops no call."""
+        """Return the tokens of `text` by `count_tokens`. If that raises, use `count_by_chars`, so that a failed count
+        does not stop a call."""
         try:
             return int(self.count_tokens(text))
         except Exception:
             return count_by_chars(text)
 
     def forbids(self, text: str) -> bool:
-        """True for a text that a pattern of `never` matches. `shell.never` decides which part of a command they see."""
+        """Return True if a pattern of `never` matches the text. `shell.never` decides which part of a command is
+        matched."""
         return self._never is not None and self._never.search(text) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What a session decides by: the user's policy, and the tag of its own markers; and the host that it is in, which
-    decides nothing and is noted."""
+    """The inputs of a session's decisions: the user's policy and the tag of the session's own markers. `host` is only
+    recorded."""
 
     policy: Policy
     tag: str

@@ -1,4 +1,4 @@
-"""What a session's records say to one of its readers."""
+"""The events of a session's records that concern one of its readers."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from readcache.core.model.events import Event, Failed, Record, Wrote
 
 
 def event_for(record: Record, agent_id: str) -> Event | None:
-    """The record's event as the reader `agent_id` takes it. Of another reader's events that is a write alone, since
-    both have one disk; and it is not a call of this reader's."""
+    """Return the record's event as the reader `agent_id` takes it; None if it does not concern this reader. Another
+    reader's write concerns it, because all readers share one disk. That event loses its call ID, because the call is
+    not this reader's."""
     if record.agent_id == agent_id:
         return record.event
     return replace(record.event, call_id="") if isinstance(record.event, Wrote) else None
@@ -20,7 +21,7 @@ UNREADABLE = "in the store cannot be read"
 
 
 def unreadable_events(records: Iterable[Record]) -> Iterator[str]:
-    """What a store says of those that it could not read."""
+    """Yield a store's reports of events that it could not read."""
     for record in records:
         event = record.event
         if isinstance(event, Failed) and event.detail.startswith(f"event {record.seq} {UNREADABLE}"):
@@ -28,5 +29,5 @@ def unreadable_events(records: Iterable[Record]) -> Iterator[str]:
 
 
 def events_for(records: Iterable[Record], agent_id: str) -> Iterator[Event]:
-    """What happened to one reader, and what the session's other readers wrote."""
+    """Yield the events of one reader, and the writes of the session's other readers."""
     return (event for record in records if (event := event_for(record, agent_id)) is not None)

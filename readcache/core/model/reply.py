@@ -1,4 +1,4 @@
-"""The answer of a session to one call: text, and the account of every line that was left out."""
+"""The answer of a session to one call: its text, and the account of every omitted line."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 
 
 class Outcome(enum.Enum):
-    """The kind of answer."""
+    """The kind of an answer."""
 
     FULL = "full"
-    UNCHANGED = "unchanged"  # nothing but markers: the reader has all of it
-    PARTIAL = "partial"  # some lines shown, some left out
-    IDENTICAL_OUTPUT = "identical_output"  # one earlier result holds all of it
+    UNCHANGED = "unchanged"  # only markers: all of it is visible already
+    PARTIAL = "partial"  # some lines shown, some omitted
+    IDENTICAL_OUTPUT = "identical_output"  # one earlier result contains all of it
 
 
 class Reason(enum.Enum):
-    """The cause of a reply: why lines were left out, or were not. `Session.stats()` counts each.
+    """The cause of a reply: why lines were omitted, or why not. `Session.stats()` counts each.
 
     `Reason.COVERED.value` is "covered", the name in logs and counters. `Reason.COVERED.why` is the cause as a sentence.
     """
@@ -25,24 +25,24 @@ class Reason(enum.Enum):
     why: str
 
     def __new__(cls, value: str, why: str = "") -> Reason:
-        """A member from its value and its sentence."""
+        """Return a member made from its value and its sentence."""
         member = object.__new__(cls)
         member._value_, member.why = value, why
         return member
 
-    # Without it a type checker takes the value for the pair.
+    # Without this, a type checker assumes that the value is the pair.
     @types.DynamicClassAttribute
     def value(self) -> str:
         """The name in logs and counters."""
         return str(self._value_)
 
-    # something was left out
+    # something was omitted
     COVERED = "covered", "every line of it is visible already, byte for byte"
     OVERLAP = "overlap", "some of its lines are visible already, byte for byte"
     UNCHANGED_LINES = "unchanged_lines", "the file changed, and the lines left out are those that did not"
     IDENTICAL = "identical", "one earlier result holds the very same output"
     REPEATED_LINES = "repeated_lines", "runs of its lines are visible already, byte for byte"
-    # nothing was left out, and that is the rule
+    # nothing was omitted, as the rules demand
     NOT_SEEN = "not_seen", "nothing of it was visible yet, so all of it was shown"
     CHANGED = "changed", "the file is no longer as the reader was shown it, so all of it was shown"
     WRITTEN = "written", "the agent wrote the file since it was shown, so all of it was shown"
@@ -61,14 +61,14 @@ class Reason(enum.Enum):
         "unconfirmed",
         "nobody has confirmed that the answer with markers was shown: it counts as full",
     )
-    # nothing was left out, by order
+    # nothing was omitted, because a setting or readcache's mode forbids it
     NEVER = "never", "a harness reads this command's output as an answer (Policy.never)"
     ALWAYS = "always", "the file has instructions, which are shown whole each time (Policy.always)"
     POLLED = "polled", "it is a log, or the output of a task, which agents read again to see what is new"
     PROTECTED = "protected", "it is about a protected file, or shows a secret (Policy.protected)"
     MODE_OFF = "mode_off", "readcache is switched off"
     ADVISED = "advised", "it would have been cut, but readcache only advises"
-    # nothing was left out, because this is not text to be judged
+    # nothing was omitted, because this text cannot be judged
     BINARY = "binary", "it has NUL characters and is not text"
     NOT_TEXT = "not_text", "it is not text, or not UTF-8, so that nothing can be said of its bytes"
     TOO_LARGE = "too_large", "it is too large to be compared"
@@ -77,13 +77,13 @@ class Reason(enum.Enum):
     NOT_RUN = "not_run", "bash could not be started"
     UNREADABLE = "unreadable", "the file could not be read"
     UNSTABLE = "unstable", "the file was being written while it was read"
-    # nothing was left out, because of us
+    # nothing was omitted, because readcache or its store failed
     STORE_FAILED = "store_failed", "the store failed, so all of it was shown; see `readcache doctor`"
     INTERNAL_ERROR = "internal_error", "readcache itself failed, so all of it was shown; see `readcache log`"
 
 
-# Answers that are passed on but never credited: a harness takes them for something else than text to read, they may end
-# anywhere, or nothing is known about them.
+# Reasons of answers that are passed on but never become sources. Either a harness does not take such an answer as text
+# to read, or the answer may end anywhere, or nothing is known about it.
 UNCREDITED = frozenset(
     {
         Reason.NEVER,
@@ -112,10 +112,10 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Omitted:
-    """Whole output lines left out: `end - start + 1` of them.
+    """A run of `end - start + 1` whole output lines that a reply omits.
 
-    Line numbers are of the file `path`, or of this output when `path` is None; 1-based inclusive. `sources` are the
-    call ids (or ids of restored sections) where each of the lines stands verbatim.
+    Line numbers belong to the file `path`, or to this output if `path` is None; 1-based inclusive. `sources` are the
+    IDs of the calls or restored sections that contain each of the lines verbatim.
     """
 
     path: str | None
@@ -132,31 +132,33 @@ class Reply:
     """The answer to one call. `str(reply)` is the text for the model."""
 
     text: str
-    """The text for the model: the output, with a marker in the place of each omission."""
+    """The text for the model: the output, with a marker instead of each omission."""
     exit_code: int
-    """The command's exit status. 124: its time was over, as with `timeout`. 125: bash could not be started. Negative:
-    the number of the signal that ended it, as with `subprocess`. Of a read: 0, or 1 for a file that cannot be read."""
+    """The command's exit status. 124: the command timed out, as with `timeout`. 125: bash could not be started.
+    Negative: the number of the signal that ended the command, as with `subprocess`. For a read: 0, or 1 if the file
+    cannot be read."""
     outcome: Outcome
-    """The kind of answer. `FULL`: all of it. `PARTIAL`: some lines left out. `UNCHANGED`: nothing but markers.
-    `IDENTICAL_OUTPUT`: one marker, since one earlier result holds all of it."""
+    """The kind of answer. `FULL`: all of the output. `PARTIAL`: some lines omitted. `UNCHANGED`: only markers.
+    `IDENTICAL_OUTPUT`: one marker, because one earlier result contains all of the output."""
     reason: Reason
     """The cause, one member for each; `reason.why` is a sentence."""
     segments: tuple[Segment, ...]
     """The account of every line, in order: `Shown(text)`, or `Omitted(path, start, end, sources)`."""
     call_id: str
-    """The harness's name for the call; one that the session made up when none was given."""
+    """The harness's ID of the call, or an ID that the session made up if the harness gave none."""
     tokens_saved: int
-    """Tokens of the omitted lines less those of the markers, by `Policy.count_tokens`. 0 when nothing was left out."""
+    """Tokens of the omitted lines minus the tokens of the markers, by `Policy.count_tokens`. 0 if nothing was
+    omitted."""
     full_text: str
-    """The real output, all of it."""
+    """The whole real output."""
 
     def __str__(self) -> str:
         return self.text
 
     def omissions(self) -> list[tuple[Omitted, str, list[str]]]:
-        """What was left out, in order: each omission, the marker in its place, and the lines of `full_text`."""
+        """Return the omissions in order: for each, the omission, its marker, and the omitted lines of `full_text`."""
         found: list[tuple[Omitted, str, list[str]]] = []
-        shown = at = 0  # places in the text, and in the full one
+        shown = at = 0  # positions in the text, and in the full text
         for segment in self.segments:
             if isinstance(segment, Omitted):
                 count = segment.end - segment.start + 1
@@ -170,6 +172,6 @@ class Reply:
 
 
 def without_omissions(reply: Reply, reason: Reason) -> Reply:
-    """Return the reply with nothing omitted after all."""
+    """Return the reply with its full text shown, for this reason."""
     text, shown = reply.full_text, (Shown(reply.full_text),)
     return replace(reply, text=text, segments=shown, outcome=Outcome.FULL, reason=reason, tokens_saved=0)

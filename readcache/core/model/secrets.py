@@ -1,5 +1,5 @@
-"""Names of files that hold secrets, and texts that are certainly secrets. Omitting, storing, restoring and pruning use
-these lists, and no other."""
+"""Names of files that contain secrets, and forms of text that are certainly secrets. Omitting, storing, restoring and
+pruning use only these lists."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import re
 import string
 from collections.abc import Iterator
 
-# Globs of files that hold secrets and hardly anything else, shortened from the lists of gitleaks, of GitHub's scanning
-# and of its templates for `.gitignore`.
+# Globs of files that contain secrets and hardly anything else. Shortened from the lists of gitleaks, of GitHub's secret
+# scanning and of GitHub's templates for `.gitignore`.
 SECRET_NAMES = (
     *(".env", ".env.*", ".env-*", ".envrc", "*.env", "/proc/*/environ"),
     *(".netrc", ".pgpass", ".pypirc", ".npmrc", ".git-credentials", ".htpasswd", ".my.cnf", ".dockercfg"),
@@ -20,17 +20,17 @@ SECRET_NAMES = (
     *("*.pem", "*.key", "*.p8", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.ovpn"),
 )
 
-_REST = re.compile(r"[\w.+/=-]*")  # of a token
-_LINES = re.compile(r"[^\n]*(?:\n[\w \t\r+/=:.,@\\\"'-]*(?=\n|\Z))*")  # of a key, and others like them
+_REST = re.compile(r"[\w.+/=-]*")  # the rest of a token
+_LINES = re.compile(r"[^\n]*(?:\n[\w \t\r+/=:.,@\\\"'-]*(?=\n|\Z))*")  # the lines of a key, and similar lines
 _IN_TOKEN = frozenset(f"{string.ascii_letters}{string.digits}_-")
 ELIDED = "…"  # replaces a secret
 _WORD = r"[A-Za-z0-9]"
 _OWN = rf"(?<!{_WORD})"  # no letter or digit comes before
-_VARIED = r"(?!(.)\1{9})"  # an example in documentation repeats one character; AWS's end with EXAMPLE
-# Texts with a form that nothing else has, as long as gitleaks' rules have it (config/gitleaks.toml). All outputs are
-# searched. So each form has a part to search for first, which takes half a nanosecond a character and is hardly ever
-# found. A part of one character begins several forms: a search for a first character is as fast.
-# No repetition without a bound can begin in the middle of another, so that a search takes linear time.
+_VARIED = r"(?!(.)\1{9})"  # an example in documentation repeats one character; AWS's examples end with EXAMPLE
+# Forms that only secrets have, with the lengths of gitleaks' rules (config/gitleaks.toml). All outputs are searched.
+# So each form has a literal part that is searched first: this takes half a nanosecond per character, and the part is
+# rarely found. A part of one character begins several forms, because a search for a first character is as fast.
+# No unbounded repetition can begin in the middle of another one, so a search takes linear time.
 _FORMS = {
     "PRIVATE KEY": r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
     r"(?:[ \t]*(?:\\[nr]|[\r\n])(?:\\[nr]|\s)*[\w+/=-]|[ \t]+[\w+/]{32})",
@@ -43,20 +43,20 @@ _FORMS = {
     "hooks.slack.com/": r"hooks\.slack\.com/(?:services|workflows|triggers)/[A-Z]\w{4,40}/(?!(.)\1{6})[\w/]{24}",
     "sk-ant-": rf"{_OWN}sk-ant-\w{{3,8}}-{_VARIED}[\w-]{{32}}",
     "sk-or-v1-": rf"{_OWN}sk-or-v1-{_VARIED}[a-f0-9]{{64}}",
-    "T3BlbkFJ": r"(?<=[\w-]{20})T3BlbkFJ[\w-]{20}",  # in the middle of OpenAI's
+    "T3BlbkFJ": r"(?<=[\w-]{20})T3BlbkFJ[\w-]{20}",  # in the middle of OpenAI's keys
     "pypi-AgE": r"pypi-AgE[\w-]{50}",
     "k_live_": rf"{_OWN}[rs]k_live_{_VARIED}{_WORD}{{16}}",  # Stripe's
     "SG.": rf"{_OWN}SG\.[\w-]{{22}}\.[\w-]{{43}}",  # SendGrid's
     "hvs.": rf"{_OWN}hvs\.[\w-]{{24}}",  # Vault's
     ".eyJ": r"(?<=[\w-]{10})\.eyJ[\w-]{10,}\.[\w-]{20}",  # the second part of a JWT, and its signature
     "AGE-SECRET-KEY-1": r"AGE-SECRET-KEY-1[A-Z0-9]{58}",
-    "kind: Secret": r"kind: Secret(?!\w)",  # of Kubernetes
+    "kind: Secret": r"kind: Secret(?!\w)",  # Kubernetes
     '"kind": "Secret"': r'"kind": "Secret"',
 }
 _CERTAIN = {part: re.compile(form) for part, form in _FORMS.items()}
 _SHORTEST = 12  # characters: no form is shorter
 
-# How commands are given secrets: the value is what one finds there, if it has letters and digits.
+# The forms in which commands are given secrets. The captured value counts if it has letters and digits.
 _VALUE = r"['\"]?([^\s'\"$`();&|<>]{8,})"
 _GIVEN = {
     **{f"{name}=": re.compile(f"{name}={_VALUE}") for name in ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASS")},
@@ -68,8 +68,8 @@ _GIVEN = {
 
 
 def contains_secret(text: str) -> bool:
-    """Return True if the text contains what is certainly a secret: a private key, or a token of a known form. Takes
-    some 10 nanoseconds a character."""
+    """Return True if the text certainly contains a secret: a private key, or a token of a known form. Takes about 10
+    nanoseconds per character."""
     if len(text) < _SHORTEST:
         return False
     for part, form in _CERTAIN.items():  # noqa: SIM110  a generator takes longer
@@ -79,7 +79,7 @@ def contains_secret(text: str) -> bool:
 
 
 def secrets_given(command: str) -> Iterator[str]:
-    """Give the values that the command names as keys, tokens or passwords, if they have letters and digits."""
+    """Yield the values that the command names as keys, tokens or passwords, if they have letters and digits."""
     for part, form in _GIVEN.items():
         if part in command:
             found = (match[1] for match in form.finditer(command))
@@ -87,8 +87,8 @@ def secrets_given(command: str) -> Iterator[str]:
 
 
 def without_secrets(text: str) -> str:
-    """Return the text with `…` instead of each token of a known form, and of each line of a private key. It has as many
-    lines as before."""
+    """Return the text with `…` instead of each token of a known form and each line of a private key. The number of
+    lines stays the same."""
     if contains_secret(text):
         for form in _CERTAIN.values():
             text = _elide(form, text)
@@ -117,7 +117,7 @@ def _elide(form: re.Pattern[str], text: str) -> str:
 
 
 def _end_of(match: re.Match[str]) -> int:
-    """Return where the secret ends that the match begins: with its word, or with the lines of a block."""
+    """Return the end of the secret that begins with the match: the end of its word, or of the lines of its block."""
     is_block = "PRIVATE KEY" in match[0] or "Secret" in match[0]
     rest = (_LINES if is_block else _REST).match(match.string, match.end())
     return rest.end() if rest is not None else match.end()

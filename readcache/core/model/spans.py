@@ -1,7 +1,7 @@
-"""Runs of line numbers, and a map from line numbers to where they stand.
+"""Spans of line numbers, and a map from line numbers to values.
 
-A span is (start, end), 1-based, both inclusive, start <= end. A span set is a tuple of spans, sorted, apart by at least
-one line. Everything here is a function of its arguments, but for `SpanMap`, which its owner alone changes.
+A span is (start, end), 1-based, both inclusive, start <= end. A span set is a sorted tuple of spans with at least one
+line between them. Everything here is a function of its arguments, except `SpanMap`, which only its owner changes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ V = TypeVar("V")
 
 
 def merge_spans(spans: Iterable[Span]) -> Spans:
-    """The span set with the same lines: sorted, merged, empty spans dropped."""
+    """Return the span set with the same lines: sorted and merged, without empty spans."""
     out: list[Span] = []
     for start, end in sorted(span for span in spans if span[0] <= span[1]):
         if out and start <= out[-1][1] + 1:
@@ -28,7 +28,7 @@ def merge_spans(spans: Iterable[Span]) -> Spans:
 
 
 def subtract(a: Spans, b: Spans) -> Spans:
-    """Lines of span set `a` that are not in span set `b`."""
+    """Return the lines of span set `a` that are not in span set `b`."""
     out: list[Span] = []
     for start, end in a:
         at = start
@@ -44,7 +44,8 @@ def subtract(a: Spans, b: Spans) -> Spans:
 
 
 class SpanMap(Generic[V]):
-    """Line numbers to values: what was assigned last wins. A look-up costs a bisection and what it finds."""
+    """A map from line numbers to values. The last assignment wins. A look-up costs a bisection and the spans that it
+    finds."""
 
     __slots__ = ("_spans",)
 
@@ -52,7 +53,7 @@ class SpanMap(Generic[V]):
         self._spans: list[tuple[int, int, V]] = []  # (start, end, value), in order, disjoint
 
     def assign(self, start: int, end: int, value: V) -> None:
-        """Lines start to end now have `value`; what they had before is forgotten."""
+        """Assign `value` to the lines from start to end, instead of their earlier values."""
         if start > end:
             return
         low, high = self._index_range(start, end)
@@ -67,12 +68,13 @@ class SpanMap(Generic[V]):
         self._spans[low:high] = new
 
     def overlaps(self, start: int, end: int) -> list[tuple[int, int, V]]:
-        """(start, end, value) for each stretch that shares lines with start to end, cut to it, in order."""
+        """Return (start, end, value) for each span that shares lines with start to end, in order, limited to these
+        lines."""
         low, high = self._index_range(start, end)
         return [(max(start, first), min(end, last), value) for first, last, value in self._spans[low:high]]
 
     def _index_range(self, start: int, end: int) -> tuple[int, int]:
-        """Which stretches share lines with start to end: low to high - 1."""
+        """Return (low, high): the spans at indexes low to high - 1 share lines with start to end."""
         low = bisect_left(self._spans, start, key=_end)
         return low, bisect_right(self._spans, end, low, key=_start)
 

@@ -1,12 +1,12 @@
-"""Text as the reader sees it: lines, line numbers in front of them, digests.
+"""Text as the reader sees it: lines, the line numbers before them, digests.
 
 Rules:
-- A line ends at "\\n" and nothing else: "\\r", form feeds and Unicode separators are part of a line, as for `cat`.
-- Text without a final newline has a last line all the same; the empty text has none.
-- A *numbered* line is optional blanks, digits, a separator, and the line's own text (its *body*). The separators that
-  agents meet: `cat -n` and `nl` (tab), Claude Code's read ("→" or tab), SWE-agent's windows (":"), OpenHands ("| "),
-  opencode (": "), grep -n (":" and, for context lines, "-"). A separator with `NUMBER` in it also has what stands
-  before the number: "[{n}] " is that of `[12] x`.
+- A line ends only at "\\n". "\\r", form feeds and Unicode separators belong to the line, as for `cat`.
+- Text without a final newline still has a last line. The empty text has no line.
+- A *numbered* line is optional blanks, digits, a separator, and the line's own text (its *body*). Agents meet these
+  separators: `cat -n` and `nl` (tab), Claude Code's read ("→" or tab), SWE-agent's windows (":"), OpenHands ("| "),
+  opencode (": "), grep -n (":" and, for context lines, "-"). A separator with `NUMBER` in it also contains the text
+  before the number: `[12] x` has the separator "[{n}] ".
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from typing import NamedTuple
 
 import xxhash
 
-ELISION = "[…]"  # a line between the stretches that a clipped reply is known to keep
+ELISION = "[…]"  # a line between the parts that a truncated reply is known to keep
 
-NUMBER = "{n}"  # in a separator: the place of the number, if the tool writes something before it ("[{n}] ")
+NUMBER = "{n}"  # in a separator: the position of the number, if the tool writes something before it ("[{n}] ")
 _ROW = re.compile(r"[ \t]*(?:([^\W\d_]{1,4} ?|[^\w\s])[ \t]*)?(\d{1,9})(\t| ?[^\w\s])")
 
 
 def split_lines(text: str) -> list[str]:
-    """The lines of `text`, without their newlines."""
+    """Return the lines of `text`, without their newlines."""
     lines = text.split("\n")
     if lines[-1] == "":
         lines.pop()
@@ -33,12 +33,12 @@ def split_lines(text: str) -> list[str]:
 
 
 def count_lines(text: str) -> int:
-    """How many lines `split_lines` would give."""
+    """Return the number of lines that `split_lines` would return."""
     return text.count("\n") + (not text.endswith("\n") and text != "")
 
 
-GREP = ":-"  # the separator of `grep -n`: ":" after the number of a match, "-" after that of a context line
-DIFF = "+ "  # no number: a diff's "+" or blank; the path of the file stands behind it, if the diff names one
+GREP = ":-"  # the separator of `grep -n`: ":" after the number of a match, "-" after the number of a context line
+DIFF = "+ "  # no number: a diff's "+" or blank; in a separator, the file's path follows it if the diff names one
 
 
 @lru_cache(maxsize=64)
@@ -49,13 +49,13 @@ def _pattern(sep: str) -> re.Pattern[str]:
 
 
 def split_number(line: str, sep: str) -> tuple[int, str] | None:
-    """(number, body) of a line numbered with `sep`, or None when it is not such a line."""
+    """Return (number, body) of a line that is numbered with `sep`; None if the line is not numbered that way."""
     found = _pattern(sep).match(line)
     return None if found is None else (int(found[1]), line[found.end() :])
 
 
 def bodies(lines: Sequence[str], sep: str | None) -> list[str]:
-    """The lines without their numbers; a line without a number stays whole."""
+    """Return the lines without their numbers. A line without a number stays whole."""
     if sep is None:
         return list(lines)
     if sep.startswith(DIFF):
@@ -65,39 +65,40 @@ def bodies(lines: Sequence[str], sep: str | None) -> list[str]:
 
 
 def shows_numbers(sep: str | None) -> bool:
-    """True if what stands in front of lines is their numbers."""
+    """Return True if lines with this separator have their numbers before them."""
     return sep is not None and not sep.startswith(DIFF)
 
 
 def is_doubtful(sep: str | None) -> bool:
-    """True if a blank at the beginning of the lines may be taken for a part of this separator, or the other way round:
-    `12: x` is the line "x" or " x"."""
+    """Return True if a blank after the number may belong to this separator or to the line: `12: x` is the line "x" or "
+    x"."""
     return sep is not None and sep not in ("\t", "→", GREP) and not sep.startswith(DIFF)
 
 
 def path_in(sep: str | None) -> str:
-    """The path above the lines in a diff; empty if there is none."""
+    """Return the path that a diff names for its lines; "" if there is none."""
     return sep[len(DIFF) :] if sep is not None and sep.startswith(DIFF) else ""
 
 
 def find_separator(lines: Sequence[str]) -> str | None:
-    """The separator with which most of `lines` are numbered, or None when fewer than half are, or it is not certain."""
+    """Return the separator with which most of `lines` are numbered. Return None if at most half are numbered, or if the
+    separator is not certain."""
     candidates = find_separators(lines)
     return candidates[0] if len(candidates) == 1 else None
 
 
 def find_separators(lines: Sequence[str]) -> tuple[str, ...]:
-    """The separators with which most of `lines` are probably numbered; see `Numbering.likely`."""
+    """Return the separators with which most of `lines` are probably numbered; see `Numbering.likely`."""
     numbering = find_numbering(lines)
     return () if numbering is None else numbering.likely
 
 
 class Numbering(NamedTuple):
-    """How most of some lines are numbered, as far as these lines tell.
+    """The way in which most of some lines are numbered, judged only from these lines.
 
-    `possible`: the separators that no line contradicts, the longest first. `likely`: those that are left by what tools
-    are known to write; several if nothing tells them apart. There "" stands for no numbers at all. `last`: the number
-    of the last line.
+    `possible`: the separators that no line contradicts, the longest first. `likely`: the possible separators that
+    remain once the habits of known tools are considered; several if nothing distinguishes them. In `likely`, "" means
+    no numbers at all. `last`: the number of the last numbered line.
     """
 
     possible: tuple[str, ...]
@@ -106,15 +107,15 @@ class Numbering(NamedTuple):
 
 
 def find_numbering(lines: Sequence[str]) -> Numbering | None:
-    """Return how most of `lines` are numbered; None if most are not.
+    """Return the way in which most of `lines` are numbered; None if most are not numbered.
 
     Numbers rise one by one, with the same text before and after each. `10:    x` is a line that begins with four blanks
-    (SWE-agent) or with three (opencode): what tells is a line without a blank after the number, or an empty line.
-    `1. x` is a number or the file's own list: what tells is an empty line, or that the numbers are right-aligned.
+    (SWE-agent) or with three (opencode). A line without a blank after the number, or an empty line, decides which. `1.
+    x` is a number or belongs to the file's own list. An empty line, or right-aligned numbers, decide which.
     """
     rests: dict[tuple[str, str], list[str]] = {}
     lasts: dict[tuple[str, str], int] = {}
-    ends: dict[int, set[int]] = {}  # where numbers of so many digits end
+    ends: dict[int, set[int]] = {}  # number of digits -> the columns where such numbers end
     number, has_zeros = -1, False
     for line in lines:
         found = _ROW.match(line)
@@ -137,7 +138,7 @@ def find_numbering(lines: Sequence[str]) -> Numbering | None:
     is_wide = all(rest.startswith(" ") for rest in rests[form] if rest)
     possible = ((f"{narrow} ",) if is_wide else ()) + ((narrow,) if mark != "." else ())
     is_aligned = len(ends) > 1 and len(set().union(*ends.values())) == 1
-    if lead or mark not in (":", "|", "."):  # no tool that we know: the bytes have to tell
+    if lead or mark not in (":", "|", "."):  # no known tool: only comparing the bytes can tell
         likely = (*possible, "")
     elif is_wide and ((has_zeros and mark == "|") or (is_aligned and mark == ".")):
         likely = possible[:1]  # no tool is known to write `00012|x`; no list is right-aligned
@@ -147,8 +148,8 @@ def find_numbering(lines: Sequence[str]) -> Numbering | None:
 
 
 def _likely_of(mark: str, rests: Sequence[str]) -> tuple[str, ...]:
-    """The separators that begin with `mark`, when `rests` follow it in the lines. The last line tells nothing: blanks
-    at the end of an output are often taken off."""
+    """Return the likely separators that begin with `mark`; `rests` are the texts after it. The last line decides
+    nothing, because blanks at the end of an output are often removed."""
     wide = mark + " "
     said = [rest for rest in rests if rest]
     if mark == ".":
@@ -164,21 +165,23 @@ def _likely_of(mark: str, rests: Sequence[str]) -> tuple[str, ...]:
 
 
 def digest(text: str) -> str:
-    """32 hex digits of xxh3_128 over the UTF-8 bytes (lone surrogates kept apart): where to look for a text in logs and
-    stores. It proves nothing: two texts of one digest are easily made, so compare the bytes."""
+    """Return 32 hex digits of xxh3_128 over the UTF-8 bytes (distinct for lone surrogates). Logs and stores use the
+    digest to find a text. It proves nothing, because it is easy to make two texts with one digest: compare the
+    bytes."""
     return xxhash.xxh3_128_hexdigest(text.encode("utf-8", "surrogatepass"))
 
 
 def session_tag(session_id: str) -> str:
-    """Four hex digits that mark this session's markers."""
+    """Return the four hex digits that identify this session's markers."""
     return f"{xxhash.xxh3_64_intdigest(session_id.encode('utf-8', 'surrogatepass')) & 0xFFFF:04x}"
 
 
 def digest_lines(lines: Sequence[str]) -> str:
-    """The digest of the text made of these lines, each with a newline."""
+    """Return the digest of the text that consists of these lines, each with a newline."""
     return digest("\n".join(lines) + "\n")
 
 
 def is_blank(line: str) -> bool:
-    """Too little to recognise a place by: closing braces, blank lines (the bound of the replay uses the same 4)."""
+    """Return True if the line is too short to identify a position: fewer than 4 characters without the white space
+    around it, like closing braces and blank lines. The upper bound of the replay also uses 4."""
     return len(line.strip()) < 4

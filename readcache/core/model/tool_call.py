@@ -1,4 +1,4 @@
-"""A tool call as its host tells it, or a transcript: the one type that adapters, loaders and sessions share."""
+"""A tool call as its host or a transcript describes it: the one type that adapters, loaders and sessions share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Framing = Callable[[str], tuple[str, str, str]]  # text -> (head, body, tail), s
 
 @dataclass(frozen=True, slots=True)
 class AskedCommand:
-    """A shell command. `skipped`: how many lines the tool removed from the start of its output."""
+    """A shell command. `skipped`: the number of lines that the tool removed from the start of its output."""
 
     command: str
     skipped: int = 0
@@ -19,7 +19,7 @@ class AskedCommand:
 
 @dataclass(frozen=True, slots=True)
 class AskedRead:
-    """Lines `start` to `end` (1-based, inclusive; None: to the end) of a file, by a read tool. `numbered`,
+    """A read of the lines `start` to `end` (1-based, inclusive; None: to the end) of a file by a read tool. `numbered`,
     `edges_only`: as for `Session.observe_read`."""
 
     path: str
@@ -31,7 +31,7 @@ class AskedRead:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A file that the call wrote. `content`: all of it, where the agent gave that; None: a part was edited."""
+    """A file that the call wrote. `content`: the whole file, if the agent gave it; None: a part was edited."""
 
     path: str
     content: str | None = None
@@ -39,24 +39,24 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """What was asked, what came back, where and when. `None` means that the host does not say it."""
+    """A tool call with its result. `None` means that the host does not say it."""
 
-    call_id: Any  # a string, the host's name for the call; None: the session makes one up
-    name: str  # of the tool, as its host calls it
+    call_id: Any  # a string, the host's ID of the call; None: the session makes one up
+    name: str  # the host's name of the tool
     arguments: Any  # as the model gave them: an object, or its text
-    output: str  # as the tool gave it
-    batch: str = ""  # calls that the model made at once share it
-    is_error: bool = False  # the tool gave an error text, no content
-    complete: bool = True  # False: the tool cut the output or ran out of time
+    output: str  # as the tool returned it
+    batch: str = ""  # parallel calls share it
+    is_error: bool = False  # the tool returned an error text instead of content
+    complete: bool = True  # False: the tool truncated the output or timed out
     exit_code: int | None = None
     cwd: Any = None  # the path of the directory where a command began
-    lines: tuple[int, int | None] | None = None  # the first and last that were read; None for the end of the file
-    frame: Framing | None = None  # what the host puts around the output
-    asked: AskedCommand | AskedRead | None = None  # None: of any other tool
+    lines: tuple[int, int | None] | None = None  # the first and the last line read; None for the end of the file
+    frame: Framing | None = None  # removes the host's frame around the output
+    asked: AskedCommand | AskedRead | None = None  # None: a call of any other tool
     writes: tuple[Written, ...] = ()
-    # Of recorded calls.
+    # Only recorded calls have the fields below.
     is_judged: bool = True  # False: the result is counted and never judged
     tool: str = ""  # its name in tables: "bash", "read", "grep"
-    said: str = ""  # what the agent itself wrote in the call: it sees that too
+    said: str = ""  # the text that the agent wrote in the call, which the agent can see too
     replaced: str = ""  # the old lines of an edit, which the agent must have known
-    at: float | None = None  # when the result came, in seconds since the epoch
+    at: float | None = None  # time of the result, in seconds since the epoch

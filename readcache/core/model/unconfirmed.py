@@ -1,8 +1,9 @@
-"""Deliveries of which the view does not have the text.
+"""Deliveries whose text the view does not have.
 
-Of a text that can never be a source nothing else is needed. Of an *unconfirmed* reply it is not known yet which text
-the host showed: the log has the reply, every figure counts it as shown in full, and the view has neither its omissions
-nor its lines. A `Amended` confirms it, or says what was shown instead.
+There are two kinds. A text that can never be a source is not needed, so its event is logged without it. An
+*unconfirmed* reply is a reply for which nobody has said yet which text the host showed. The log has the reply, every
+figure counts it as shown in full, and the view has neither its omissions nor its lines. An `Amended` event confirms the
+reply, or says which text was shown instead.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ T = TypeVar("T", bound=Delivered | Amended)
 
 
 def without_text(event: T) -> T:
-    """Return the event without its text, and without what it says of that text's lines. Its counters count what was
-    shown."""
+    """Return the event without its text and without everything about the lines of that text. The event's account keeps
+    the number of characters shown."""
     if not event.text:
         return event
     without = replace(event, text="", source_map=(), markers=(), head="", tail="")
@@ -32,29 +33,29 @@ def without_text(event: T) -> T:
 
 
 def lacks_text(event: Delivered) -> bool:
-    """True for a delivery that is in the log without its text."""
+    """Return True for a delivery that is in the log without its text."""
     return not event.text and event.account is not None and event.account.shown_chars is not None
 
 
 def mark_unconfirmed(event: Delivered, output: str, source_map: tuple[MappedSpan, ...]) -> Delivered:
-    """Return the delivery of a reply that may never be shown. `source_map`: those of the whole output."""
+    """Return the delivery of a reply that may never be shown. `output` and `source_map` belong to the whole output."""
     real_output = Output(digest(output.rstrip()), source_map) if event.markers else None
     return replace(event, unconfirmed=True, output=real_output)
 
 
 def confirmed(call_id: str) -> Amended:
-    """Return the event that says that the reply to this call was shown as it was answered."""
+    """Return the event that records that the reply to this call was shown as it was answered."""
     return Amended(call_id, "", lost=False, confirms=True)
 
 
 def hand_out(event: Delivered) -> Amended:
-    """Return the event after which the view has what it does not have of an unconfirmed reply."""
+    """Return the event that gives the view the text, the lines and the markers of an unconfirmed reply."""
     known = event.call_id, event.text, event.source_map, event.markers, event.origin
     return Amended(*known, lost=False, head=event.head, tail=event.tail)
 
 
 def counted(event: Delivered) -> Account | None:
-    """Return the account as every figure counts it: an unconfirmed omission omitted nothing."""
+    """Return the account as every figure counts it: an unconfirmed omission counts as none."""
     account = event.account
     if account is None or not event.unconfirmed or account.outcome is Outcome.FULL:
         return account
@@ -63,17 +64,17 @@ def counted(event: Delivered) -> Account | None:
 
 
 def shown_chars(event: Delivered) -> int:
-    """Return the characters that count as shown."""
+    """Return the number of characters that count as shown."""
     account = counted(event)
     known = None if account is None else account.shown_chars
     return len(event.text) if known is None else known
 
 
 def with_amended(event: Delivered, amended: Amended) -> Delivered:
-    """Return the delivery with what was finally shown of it, and with the account of that."""
+    """Return the delivery with the text that was finally shown, and with the account of that text."""
     if amended.confirms:
         account = event.account
-        if account is not None and account.shown_chars is None:  # so that it is known that it was shown
+        if account is not None and account.shown_chars is None:  # a number here records that the reply was shown
             account = replace(account, shown_chars=len(event.text))
         return replace(event, account=account, unconfirmed=False, output=None)
     text, source_map, markers = amended.text, amended.source_map, amended.markers
@@ -83,23 +84,23 @@ def with_amended(event: Delivered, amended: Amended) -> Delivered:
         reason, chars = amended.reason or Reason.NOT_SENT, max(len(text), account.output_chars)
         account = replace(account, outcome=Outcome.FULL, reason=reason, tokens_saved=0, shown_chars=chars)
     elif account is not None and event.unconfirmed and account.shown_chars is None:
-        account = replace(account, shown_chars=len(event.text))  # what the host cut off itself is no saving
+        account = replace(account, shown_chars=len(event.text))  # the host's own truncation does not count as a saving
     return replace(shown, account=account, unconfirmed=False, output=None)
 
 
 def _omits_nothing(event: Delivered, account: Account, amended: Amended) -> bool:
-    """True if a reply omitted lines and the text that was shown instead has no marker. A text that is shorter than the
-    output may be what the host later left of the reply, unless that was never shown."""
+    """Return True if the reply omitted lines and the text that was shown instead has no marker. A text that is shorter
+    than the output may be a part of the reply that the host kept later, unless the reply was never shown."""
     if account.outcome is Outcome.FULL or any(marker.line >= 0 for marker in amended.markers):
         return False
     return event.unconfirmed or len(amended.text) >= account.output_chars
 
 
 def as_shown(records: Iterable[Record]) -> list[Record]:
-    """Return the records with each text that was withheld or unconfirmed where it was delivered, and not a second
-    time."""
+    """Return the records in which each delivery has the text that was finally shown. The `Amended` events that brought
+    these texts are left out."""
     out: list[Record] = []
-    waiting: dict[tuple[str, str], int] = {}  # agent and call -> place in `out`
+    waiting: dict[tuple[str, str], int] = {}  # agent and call -> index in `out`
     for record in records:
         event, call = record.event, (record.agent_id, getattr(record.event, "call_id", ""))
         if isinstance(event, Delivered) and (event.unconfirmed or lacks_text(event)):
@@ -111,15 +112,16 @@ def as_shown(records: Iterable[Record]) -> list[Record]:
             out[index] = replace(out[index], event=with_amended(shown, event))
             continue
         elif isinstance(event, Amended) and event.confirms:
-            continue  # it was confirmed before
+            continue  # the reply was confirmed before
         out.append(record)
     return out
 
 
 def as_counted(records: Iterable[Record]) -> list[Record]:
-    """Return `as_shown` for people: a row for each call, with the account by which it counts, and no `Closed`."""
+    """Return the records of `as_shown` for reports: each call has its account from `counted`, and there is no
+    `Closed`."""
     out: list[Record] = []
-    indexes: dict[tuple[str, str], int] = {}  # agent and call -> place in `out`
+    indexes: dict[tuple[str, str], int] = {}  # agent and call -> index in `out`
     for record in as_shown(records):
         event = record.event
         if isinstance(event, Closed):

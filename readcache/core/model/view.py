@@ -1,11 +1,12 @@
-"""The view: what this reader can still see. A fold over the session's log, one event at a time.
+"""The view: everything that this reader can still see. A fold over the session's log, one event at a time.
 
     view = View()
     for event in events_for(store.records(session_id), agent_id):
         view.apply(event)
 
-A *reference* is a stretch of file lines in a delivery that is still visible. For each key (see `claims`) the view keeps
-those of the current version (`numbered`, `loose`), and those from before a write or an observed change (`stale`).
+A *visible span* is a span of file lines in a delivery that is still visible. For each key (see `claims`) the view keeps
+the spans of the current version (`numbered`, `loose`), and the spans from before a write or an observed change
+(`stale`).
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from readcache.core.model.view_indexes import IdenticalOutputs, Steps
 
 
 class View:
-    """What one reader can see now."""
+    """Everything that one reader can see now."""
 
     def __init__(self) -> None:
-        self.calls = Calls()  # bookkeeping: numbers of calls, counters, who insists
-        self.carried = 0  # characters of all that is visible
-        self.waiting: dict[str, Delivered] = {}  # call id -> its reply, which is unconfirmed (see `unconfirmed`)
-        self.lost_at: dict[str, int] = {}  # call id -> number of the call at which its text last lost lines
+        self.calls = Calls()  # bookkeeping: numbers of calls, counters, retries
+        self.carried = 0  # characters of all visible texts
+        self.waiting: dict[str, Delivered] = {}  # call ID -> its unconfirmed reply (see `unconfirmed`)
+        self.lost_at: dict[str, int] = {}  # call ID -> number of the newest call when its text last lost lines
         self.ids = CallIds()
         self._deliveries: dict[str, list[Delivery]] = {}
         self._call_of: dict[str, int] = {}
@@ -42,57 +43,60 @@ class View:
         self._steps = Steps()
 
     def covers(self, path: str, start: int, end: int) -> bool:
-        """True if lines start to end of the file's current version, as far as known, are all visible."""
+        """Return True if the lines start to end of the file's current version, as last seen, are all visible."""
         spans = tuple((s, e) for s, e, _ in self.key(path).numbered.overlaps(start, end))
         return not subtract(((start, end),), spans)
 
     @property
     def deliveries(self) -> list[Delivery]:
-        """What is visible, oldest first."""
+        """The visible deliveries, oldest first."""
         return sorted((d for ds in self._deliveries.values() for d in ds), key=lambda d: d.call)
 
     def key(self, key: str) -> KeyView:
-        """What is known of a key; an empty `KeyView` for one that was never seen."""
+        """Return the view of a key; an empty `KeyView` if the key was never seen."""
         return self._keys.get(key) or KeyView()
 
     def was_written_since(self, key: str, delivery: Delivery) -> bool:
-        """True if the file was written or changed after the delivery, also where nothing of it is known any more."""
+        """Return True if the file was written or changed after the delivery, even if no span of the file is known any
+        more."""
         return self.key(key).is_stale(delivery) or any(self._steps.since(delivery.order, key))
 
     def known_keys(self) -> list[str]:
-        """The keys that were seen, sorted."""
+        """Return the keys that were seen, sorted."""
         return self._names.beginning_with("")
 
     def namesakes(self, key: str) -> list[str]:
-        """The keys that end in the same file name, `key` among them; the newest few."""
+        """Return the newest few keys that end in the same file name, including `key`."""
         return self._names.namesakes(key)
 
     def identical(self, digest: str) -> Delivery | None:
-        """The newest visible result whose text has this digest."""
+        """Return the newest visible result whose text has this digest; None if there is none."""
         return self._identical_outputs.find(digest)
 
     def is_visible(self, call_id: str) -> bool:
-        """True while anything of this call is visible."""
+        """Return True while any text of this call is visible."""
         return call_id in self._deliveries
 
     def contains(self, delivery: Delivery) -> bool:
-        """True while this very delivery is visible."""
+        """Return True while this delivery is visible. An equal delivery does not count."""
         return any(d is delivery for d in self.of_call(delivery.event.call_id))
 
     def of_call(self, call_id: str) -> list[Delivery]:
-        """The visible texts of one call: its result, its own command."""
+        """Return the visible texts of one call: its result, its own command."""
         return self._deliveries.get(call_id, [])
 
     def answer_of(self, delivery: Delivery) -> Delivered:
-        """The delivery's event; of an unconfirmed reply with its text, which the view does not show otherwise."""
+        """Return the delivery's event. For an unconfirmed reply, return the event with the text, which the view hides
+        otherwise."""
         return self.waiting[delivery.event.call_id] if delivery.event.unconfirmed else delivery.event
 
     def bodies(self, visible: VisibleSpan) -> list[str]:
-        """The reference's lines without the numbers in front of them."""
+        """Return the lines of the span without the numbers before them."""
         return self._lines.bodies(visible)
 
     def apply(self, event: Event) -> None:
-        """Take one more event of the log. Costs what the event changes, however long the log is."""
+        """Fold one more event of the log. The cost depends only on what the event changes, not on the length of the
+        log."""
         self._order += 1
         self.ids.apply(event)
         if isinstance(event, Delivered):
@@ -113,7 +117,7 @@ class View:
             self.calls.keep(event.call_id.__eq__)
             self.calls.rewind(after)
             gone = [c for c in self._deliveries if self._call_of[c] > after]
-            self.ids.doubted.update(gone if after < 0 else ())  # the host may know where it went back to
+            self.ids.doubted.update(gone if after < 0 else ())  # the host may know the call to which it went back
             self._forget(gone)
         else:
             self.calls.note(event)
@@ -123,7 +127,7 @@ class View:
         is_shared, again = self.ids.name(event, earlier, self.calls)
         if is_shared or any(d.event.origin is event.origin for d in earlier):
             self.calls.take_back(again, event.when.call)
-            self._forget([event.call_id])  # an id used twice names only the newer text
+            self._forget([event.call_id])  # an ID that was used twice names only the newer text
             self.lost_at[event.call_id] = self.calls.number
         if event.unconfirmed:
             self.waiting[event.call_id], event = event, without_text(event)
@@ -155,7 +159,7 @@ class View:
         self._invalidate(written, concerned, step)
 
     def _invalidate(self, written: tuple[str, ...], concerned: Iterable[str], step: Invalidation) -> None:
-        """Everything `concerned` by a write to `written` is outdated from now on."""
+        """Make the spans of all keys in `concerned` stale, because of a write to `written`."""
         self._steps.add(written, step, self._order)
         for key in concerned:
             self._keys[key].invalidate(step, self._order)
@@ -180,7 +184,7 @@ class View:
             left = [VisibleSpan(new, mapped) for mapped in new.event.source_map if key in mapped.keys]
             self._keys[key] = self._keys[key].replaced(old, left)
         late = [(key, mapped) for mapped in new.event.source_map for key in mapped.keys if key not in known]
-        for key, mapped in late:  # of a text that was withheld until now
+        for key, mapped in late:  # spans of a text that the view did not have until now
             self._add_late(key, VisibleSpan(new, mapped))
         self._drop_empty(known)
         self._identical_outputs.add(new)
@@ -207,7 +211,8 @@ class View:
         self._lines.clear()
 
     def _drop_empty(self, keys: Iterable[str]) -> None:
-        """Of a key without references nothing is known, not even when its file was written."""
+        """Delete the keys without spans. Nothing is known of such a key, not even the time when its file was
+        written."""
         empty = [key for key in keys if not any(True for _ in self._keys[key].visible_spans())]
         for key in empty:
             del self._keys[key]

@@ -13,38 +13,39 @@ MOST_STEPS = 64  # writes and changes; nothing visible depends on them
 
 
 class IdenticalOutputs:
-    """The newest visible result with each text. Only results that a marker may point at as a whole."""
+    """The newest visible result with each text. It contains only results that a marker may name as a whole."""
 
     def __init__(self) -> None:
         self._newest: dict[str, Delivery] = {}
 
     def find(self, digest: str) -> Delivery | None:
-        """Return the result whose text has this digest."""
+        """Return the result whose text has this digest; None if there is none."""
         return self._newest.get(digest)
 
     def add(self, delivery: Delivery) -> None:
-        """Take in a visible delivery."""
+        """Add a visible delivery."""
         if delivery.is_complete:
             self._newest[digest(delivery.event.text)] = delivery
 
     def drop(self, delivery: Delivery) -> None:
-        """Let go of a delivery that is no longer visible."""
+        """Remove a delivery that is no longer visible."""
         if delivery.is_complete and self.find(name := digest(delivery.event.text)) is delivery:
             del self._newest[name]
 
 
 class Steps:
-    """The newest writes and changes, for the files of texts that are being shown."""
+    """The newest writes and changes, for the files of texts that have not reached the reader yet."""
 
     def __init__(self) -> None:
         self._newest: deque[tuple[tuple[str, ...], Invalidation, int]] = deque(maxlen=MOST_STEPS)
 
     def add(self, written: tuple[str, ...], step: Invalidation, order: int) -> None:
-        """Take in what made older references of the files `written` stale. `order`: of its event in the log."""
+        """Add a step that made older spans of the files `written` stale. `order`: the number of its event in the
+        log."""
         self._newest.append((written, step, order))
 
     def since(self, order: int, key: str) -> Iterator[tuple[Invalidation, int]]:
-        """Give each step after event `order` that concerns the file of `key`, and the order of its event."""
+        """Yield each step after event `order` that concerns the file of `key`, and the number of its event."""
         for written, step, at in self._newest:
             if at > order and any(concerns(one, key) for one in written):
                 yield step, at

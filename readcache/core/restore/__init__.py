@@ -1,1 +1,1 @@
-"""What to put back after a compaction. Pure."""
+"""Restore plans: the lines to show again after a compaction. Pure."""

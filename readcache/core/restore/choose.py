@@ -1,4 +1,5 @@
-"""Plans what to put back after a compaction: which results were lost, what each is worth, where its lines are."""
+"""Plans the lines to restore after a compaction. It finds the lost results, ranks them, and finds their lines as they
+are now."""
 
 from __future__ import annotations
 
@@ -28,12 +29,14 @@ def plan_restore(
     refuses: Callable[[Sequence[str]], Mapping[str, str]],
     current: Callable[[str], Sequence[str] | str] | None,
 ) -> RestorePlan:
-    """What to put back when only the calls in `kept` stay.
+    """Return the plan for a compaction in which only the calls in `kept` stay.
 
-    `log`: every event of this context, and what others wrote. `without`: files that the host puts back. `inputs`: what
-    the agent said in the calls of its message list, for tools that the session was not told of. `refuses(paths)` says
-    which paths may not be restored, and why. `current(path)` gives a file's lines as they are on disk, or says in words
-    why they may not be restored; None: there is no disk, and the lines are those seen last.
+    - `log`: every event of this context, and the writes of others.
+    - `without`: files that the host restores itself.
+    - `inputs`: the agent's texts in the calls of its message list, for tools that the session does not observe.
+    - `refuses(paths)` returns the paths that may not be restored, each with the reason.
+    - `current(path)` returns a file's lines as they are on disk, or a text that says why they may not be restored.
+      None: there is no disk, so the plan uses the lines as last seen.
     """
     evidence = gather(log, inputs)
     keys = evidence.past.known_keys()
@@ -65,7 +68,7 @@ def plan_restore(
 
 
 def _staying(view: View, kept: Collection[str], key: str) -> frozenset[tuple[int, str]]:
-    """The numbered lines of a file that the reader will still see."""
+    """Return the numbered lines of a file that the reader will still see."""
     return frozenset(
         pair
         for visible in view.key(key).visible_spans()
@@ -75,7 +78,8 @@ def _staying(view: View, kept: Collection[str], key: str) -> frozenset[tuple[int
 
 
 def _output(result: Result, refused: Collection[str]) -> Iterator[Candidate]:
-    """A command's result, unless it holds what must not be restored, or the command was run again."""
+    """Yield a command's result as a candidate. Yield nothing if the result is empty, has markers, or contains text that
+    must not be restored, or if the command was run again."""
     event = result.event
     names = {key for mapped in event.source_map for key in mapped.keys}
     if not result.is_newest or event.markers or not event.text.strip():
@@ -93,7 +97,7 @@ def _open(
     staying: frozenset[tuple[int, str]],
     current: Callable[[str], Sequence[str] | str] | None,
 ) -> _File | str:
-    """The file, or why it must not be restored."""
+    """Return the file, or the reason why it must not be restored."""
     if current is not None:
         disk = current(key)
         return disk if isinstance(disk, str) else _File(key, dict(enumerate(disk, 1)), staying, disk)
@@ -107,12 +111,12 @@ def _open(
 
 
 def _newest(evidence: Evidence, key: str) -> dict[int, str]:
-    """For each line number that was shown before a write: the call that showed it last."""
+    """Return, for each line number that was shown before a write, the ID of the call that showed it last."""
     stale = (
         visible
         for visible in evidence.past.key(key).stale
         if visible.delivery.call >= evidence.replaced.get(key, 0)
-        and visible.event.origin is not Origin.RESTORED  # whose lines an earlier call showed
+        and visible.event.origin is not Origin.RESTORED  # an earlier call showed the lines of a restored section
     )
     return {
         n: visible.event.call_id
@@ -122,7 +126,7 @@ def _newest(evidence: Evidence, key: str) -> dict[int, str]:
 
 
 class _File:
-    """The lines of one file that can be put back: as they are on disk or, without one, as they were seen last."""
+    """The lines of one file that can be restored: as they are on disk or, without a disk, as they were last seen."""
 
     def __init__(
         self,
@@ -136,8 +140,7 @@ class _File:
         self._now = self._source(known, Bytes.SEEN if disk is None else Bytes.CURRENT)
 
     def candidates(self, result: Result) -> Iterator[Candidate]:
-        """Where the lines of a result stand now. Lines from before a write are not combined with others: they may be of
-        another state of the file."""
+        """Yield the lines of a result with their current numbers."""
         why = reasons_for(result)
         numbers: set[int] = set()
         before: dict[int, str] = {}
@@ -150,12 +153,13 @@ class _File:
                 numbers.update(shown)
                 before |= {n: line for n, line in shown.items() if self._is_newest(n, result)}
         yield Candidate(self._now, tuple(n for n in sorted(numbers) if n in self._now.lines), why)
+        # Lines from before a write are not combined with others: they may belong to another state of the file.
         if before and why_not_text(self._path, "\n".join(before.values())) is None:
             outdated = self._source(before, Bytes.OUTDATED)
             yield Candidate(outdated, tuple(sorted(outdated.lines)), why)
 
     def _is_newest(self, number: int, result: Result) -> bool:
-        """True if no later result showed a line of this number."""
+        """Return True if no later result showed a line with this number."""
         return number not in self._known and self._newest.get(number) == result.event.call_id
 
     def _source(self, lines: Mapping[int, str], state: Bytes) -> LineSource:
@@ -169,8 +173,9 @@ def _lines_of(event: Delivered, mapped: MappedSpan) -> dict[int, str]:
 
 
 def _starts_now(seen: Mapping[int, str], disk: Sequence[str]) -> int:
-    """The number that the first of the lines has now: edits above it may have moved them. Its longest line that is
-    still there tells, where it stands nearest to its old place."""
+    """Return the current number of the first line in `seen`, because edits above it may have moved these lines. The
+    longest line that is still in the file decides. If it occurs several times, the occurrence nearest to its old
+    position decides. Return the old number if none of the lines is in the file."""
     start = min(seen)
     if all(disk[n - 1 : n] == [text] for n, text in seen.items()):
         return start

@@ -1,8 +1,8 @@
-"""The evidence by which a restore plan ranks: what the log knows about each result that was shown.
+"""The evidence for ranking a restore plan: everything that the log knows about each result that was shown.
 
-The view says what the reader can still see; here the whole log counts, whatever compactions took out of sight since:
-what was forgotten at one compaction may be what the work comes back to after the next. What was undone by a rewind, or
-never reached the reader, does not count.
+The view says only what the reader can still see. Here the whole log counts, including calls that compactions removed. A
+file that was forgotten at one compaction may be needed again after the next. Calls that a rewind undid, and texts that
+never reached the reader, do not count.
 """
 
 from __future__ import annotations
@@ -29,17 +29,18 @@ from readcache.core.model.view import View
 
 _WORD = re.compile(r"[\w./-]+")
 _NAME_OF = r"(?<![\w.-]){}(?![\w-]|\.\w)"
-# What does not make a command another one, besides blanks: where errors go, and a filter at its end; at most so many.
+# Parts that do not distinguish two commands, besides blanks: a redirection of errors, and a filter at the end. At most
+# MOST_FILTERS of them are ignored.
 _FILTER = re.compile(r"(?:2>&1|\|\s{0,9}(?:head|tail|grep)\b[^|;&]*)\Z")
 MOST_FILTERS = 8
 
-# Share of a result's lines that are lines of one file: hosts put a few of their own around them.
+# The share of a result's lines that must be lines of files. It is below 1 because hosts put a few lines around them.
 NEARLY_ALL = 0.75
 
-# What other tools printed is seldom asked for again.
+# Tools whose results count. The output of other tools is rarely requested again.
 TOOLS = ("bash", "read")
 
-Input = tuple[str, str]  # a call of the message list: its id, what the agent said in it
+Input = tuple[str, str]  # a call of the message list: its ID, the agent's text in it
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,20 +51,20 @@ class Result:
     """
 
     event: Delivered
-    key: str | None  # the file that it shows and hardly anything else; None: of any other command or tool
-    source_map: tuple[MappedSpan, ...]  # where its lines are; none if their numbers are not known
-    age: int  # calls since it was given
-    shown: int = 0  # calls since lines of the file were last shown, or asked for and answered by a marker
+    key: str | None  # the file, if the result shows hardly anything else; None: a result of another command or tool
+    source_map: tuple[MappedSpan, ...]  # its lines in the file; empty if their numbers are unknown
+    age: int  # calls since the result was shown
+    shown: int = 0  # calls since lines of the file were last shown, or requested and answered by a marker
     written: int | None = None  # calls since the agent wrote the file
     named: int | None = None  # calls since a call that did not read the file named it in its command or arguments
     is_repeated: bool = False  # the command was run more than once
-    is_newest: bool = True  # of its command
-    changed: tuple[str, ...] = ()  # files whose lines it shows and that were written or changed since
+    is_newest: bool = True  # no later result comes from the same command
+    changed: tuple[str, ...] = ()  # files whose lines it shows and that were written or changed later
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What the log says: the view as if nothing had been omitted or forgotten, and its results, newest first."""
+    """The evidence of the log: the view as if nothing had been omitted or forgotten, and its results, newest first."""
 
     past: View
     results: tuple[Result, ...]
@@ -71,15 +72,15 @@ class Evidence:
 
 
 def gather(log: Iterable[Event], inputs: Iterable[Input] = ()) -> Evidence:
-    """The evidence. `inputs`: the calls of the message list in order; those that are not in the log may name files
-    too."""
-    seen, past = View(), View()  # with markers, and with the lines that they stand for
+    """Return the evidence. `inputs`: the calls of the message list in order. Calls that are not in the log may name
+    files too."""
+    seen, past = View(), View()  # with markers, and with the omitted lines instead
     written, replaced, numbers = dict[str, int](), dict[str, int](), dict[str, int]()
     for event in log:
         if isinstance(event, Compacted | Forgot):
             continue
         if isinstance(event, Wrote):
-            # without an id: another reader's write, with a number of that reader's calls
+            # A write without an ID is another reader's, and `event.call` then numbers that reader's calls.
             number = numbers[event.call_id] = event.call if event.call_id else past.calls.number
             written |= {key: max(number, written.get(key, 0)) for key in event.keys}
         elif isinstance(event, Delivered):
@@ -93,7 +94,7 @@ def gather(log: Iterable[Event], inputs: Iterable[Input] = ()) -> Evidence:
 
 
 def is_removed(past: View, key: str) -> bool:
-    """True if the last command that named the file deleted it or moved it away."""
+    """Return True if the last command that wrote the file deleted it or moved it away."""
     known = past.key(key)
     if known.current or known.invalid is None or not known.invalid.written:
         return False
@@ -106,7 +107,7 @@ def is_removed(past: View, key: str) -> bool:
 
 
 def _in_full(event: Delivered | Amended, seen: View) -> Delivered | Amended:
-    """The event with the omitted lines in the place of their markers, as far as they are known."""
+    """Return the event with the omitted lines instead of their markers, if these lines are known."""
     if not event.markers:
         return event
     marked = {marker.line: marker for marker in event.markers}
@@ -133,7 +134,7 @@ def _in_full(event: Delivered | Amended, seen: View) -> Delivered | Amended:
 
 
 def _omitted(marker: MarkerRecord, seen: View) -> list[str]:
-    """The lines that a marker stands for; none where they are not known."""
+    """Return the lines that a marker replaces; an empty list if they are unknown."""
     lines = split_lines(marker.lines)
     if not lines:
         for span in marker.source_spans:
@@ -144,7 +145,8 @@ def _omitted(marker: MarkerRecord, seen: View) -> list[str]:
 
 
 def _separator(lines: Sequence[str], marker: MarkerRecord, seen: View) -> str | None:
-    """The separator in the omitted lines: the one under which they are the lines at the sources; None if unknown."""
+    """Return the separator in the omitted lines: the one that makes them equal to the lines at the sources. Return None
+    if it is unknown."""
     numbering = find_numbering(lines)
     if numbering is None or len(numbering.likely) == 1:
         return numbering and numbering.likely[0]
@@ -161,8 +163,8 @@ def _separator(lines: Sequence[str], marker: MarkerRecord, seen: View) -> str | 
 
 
 def _fully_shown(event: Delivered) -> Iterator[str]:
-    """The files that the event shows whole: an older line that differs is no longer in the file."""
-    known: dict[tuple[str, ...], int] = {}  # keys -> the next line, as far as they are shown without a gap
+    """Yield the files that the event shows whole. An older line that differs is no longer in such a file."""
+    known: dict[tuple[str, ...], int] = {}  # keys -> the next line number, while they are shown without a gap
     for mapped in event.source_map:
         if mapped.first and mapped.first == known.get(mapped.keys, 1):
             known[mapped.keys] = mapped.first + mapped.count
@@ -174,7 +176,7 @@ def _fully_shown(event: Delivered) -> Iterator[str]:
 
 
 def _results(past: View, written: Mapping[str, int], said: Sequence[_Said]) -> Iterator[Result]:
-    """The results, newest first."""
+    """Yield the results, newest first."""
     now = past.calls.number + 1
     deliveries = [d for d in past.deliveries if d.event.origin is not Origin.RESTORED]
     shown = {key: now - d.call for d in deliveries for key in _own(d)}
@@ -204,13 +206,14 @@ def _results(past: View, written: Mapping[str, int], said: Sequence[_Said]) -> I
 
 
 def _own(delivery: Delivery) -> frozenset[str]:
-    """The files that a call showed or wrote."""
+    """Return the files that a call showed or wrote."""
     return frozenset(key for mapped in delivery.event.source_map for key in mapped.keys)
 
 
 def _files(event: Delivered) -> list[tuple[str | None, tuple[MappedSpan, ...]]]:
-    """Each file whose lines a result shows, with where they are, if these are nearly all of it; without, if their
-    numbers are not known. (None, ()) for any other result."""
+    """Return (file, spans of its lines) for each file whose lines a result shows, if these lines are nearly all of the
+    result. If some line numbers are unknown, return one pair without spans; its file is None if there are several
+    files. Return [(None, ())] for any other result."""
     source_map = [p for p in event.source_map if len(p.keys) == 1 and not path_in(p.sep)]
     files: dict[str, list[MappedSpan]] = {}
     for mapped in source_map:
@@ -235,7 +238,7 @@ def _command(label: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """What the agent said in a call `ago` calls ago."""
+    """The agent's text in a call that was made `ago` calls ago."""
 
     ago: int
     text: str
@@ -254,13 +257,13 @@ def _said(past: View, numbers: Mapping[str, int], inputs: Iterable[Input]) -> li
     for call_id, text in inputs:
         if call_id in numbers:
             number = numbers[call_id]
-        elif number:  # the session was not told of it: it has the number of the last known call before
+        elif number:  # the session does not know the call, so it gets the number of the last known call before it
             said.append(_Said(now - number, text, frozenset()))
     return said
 
 
 def _namings(keys: Sequence[str], said: Iterable[_Said]) -> dict[str, int]:
-    """For each key: how many calls ago the agent last named it."""
+    """Return, for each key, the number of calls since the agent last named it."""
     keys_of: dict[str, list[str]] = {}
     for key, name in _shortest_names(keys).items():
         keys_of.setdefault(name, []).append(key)
@@ -275,10 +278,10 @@ def _namings(keys: Sequence[str], said: Iterable[_Said]) -> dict[str, int]:
 
 
 def _named(text: str, names: Container[str], odd: Mapping[str, re.Pattern[str]]) -> Iterator[str]:
-    """Each name that occurs in the text as a whole word.
+    """Yield each name that occurs in the text as a whole word.
 
-    One walk over the text for all names: a word such as `src/app.py` is looked up by each of its parts and
-    by each two of them. Names with other characters in them are `odd` and searched one by one.
+    One walk over the text finds all names: a word such as `src/app.py` is looked up by each of its parts and by each
+    two adjacent parts. Names with other characters are in `odd` and searched one by one.
     """
     for word in _WORD.finditer(text):
         parts = word[0].rstrip(".").split("/")
@@ -290,7 +293,8 @@ def _named(text: str, names: Container[str], odd: Mapping[str, re.Pattern[str]])
 
 
 def _shortest_names(keys: Sequence[str]) -> dict[str, str]:
-    """What a text must hold to name each file: the last part of its path; the last two where files share the last."""
+    """Return the text that names each file: the last part of its path, or the last two parts if several files share the
+    last."""
     paths = {key: key.rstrip("/") for key in keys}
     sharing = Counter(path.rsplit("/", 1)[-1] for path in set(paths.values()))
     out: dict[str, str] = {}

@@ -1,6 +1,5 @@
-"""Fits places into a budget: the best first, neighbours joined to ranges. The budget
-holds for the rendered section, titles included.
-"""
+"""Fits lines into a budget: the best first, with neighbouring lines joined to ranges. The budget limits the rendered
+section, including titles."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ from readcache.core.model.policy import Budget
 from readcache.core.model.spans import Spans, merge_spans
 from readcache.core.restore.plan import Bytes, RestoreItem, RestorePlan
 
-# Tokens. Less of a result, or of lines that do not all fit, is not worth its title.
+# Tokens. A smaller part of a result, or of lines that do not all fit, is not worth its title.
 LEAST = 100
 
 Counting = Callable[[str], int]
@@ -23,8 +22,8 @@ Counting = Callable[[str], int]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LineSource:
-    """One state of a file: its lines by number, as far as known and not already visible. Or a command's result: its
-    lines from 1, and where those of files are."""
+    """One state of a file: its known lines by number, without the lines that are visible already. Or a command's
+    result: its lines from 1, and the spans of lines of files in it."""
 
     path: str | None
     lines: Mapping[int, str]
@@ -34,13 +33,13 @@ class LineSource:
 
     @property
     def name(self) -> str:
-        """By which its tokens are counted."""
+        """The name under which its tokens are counted."""
         return self.path or f"output {id(self)}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidate:
-    """Lines that one result showed, where they stand now; and why they are worth their tokens."""
+    """Lines that one result showed, in their current state, and the reason why they are worth their tokens."""
 
     source: LineSource
     numbers: tuple[int, ...]
@@ -48,9 +47,9 @@ class Candidate:
 
 
 def fit(ranked: Sequence[Candidate], budget: Budget, count_tokens: Counting) -> tuple[RestoreItem, ...]:
-    """The items that fit. What they take together is only known once they are laid out: as long as that is too much,
-    lines are taken away at the end."""
+    """Return the items that fit."""
     chosen = _choose(ranked, budget, count_tokens)
+    # The total is only known once the items are laid out. While it is too large, drop lines at the end.
     while True:
         items = _items(ranked, chosen, count_tokens)
         taken = Counter[str]()
@@ -66,8 +65,8 @@ def fit(ranked: Sequence[Candidate], budget: Budget, count_tokens: Counting) -> 
 
 
 def _shortened(chosen: Sequence[Candidate], over: Collection[str], share: float) -> list[Candidate]:
-    """The places with their last lines dropped, so that about this share remains (of those `over`, if any); at least
-    one line fewer."""
+    """Return the candidates without their last lines, so that about `share` of the lines remains. If `over` is not
+    empty, only candidates with these names are shortened. At least one line is dropped."""
     of = {candidate for candidate in chosen if not over or candidate.source.name in over}
     drop = max(1, ceil((1 - share) * sum(len(candidate.numbers) for candidate in of)))
     out: list[Candidate] = []
@@ -81,7 +80,7 @@ def _shortened(chosen: Sequence[Candidate], over: Collection[str], share: float)
 
 
 def _choose(ranked: Sequence[Candidate], budget: Budget, count_tokens: Counting) -> list[Candidate]:
-    """As much of each place as fits into the remaining budget, the best first; each line once."""
+    """Return as much of each candidate as fits into the remaining budget, the best first; each line once."""
     chosen: list[Candidate] = []
     taken = Counter[str]()
     chosen_numbers: dict[LineSource, set[int]] = {}
@@ -125,7 +124,7 @@ def _item(candidate: Candidate, start: int, end: int, body: str, tokens: int = 0
 def _items(
     ranked: Sequence[Candidate], chosen: Sequence[Candidate], count_tokens: Counting
 ) -> list[tuple[RestoreItem, str]]:
-    """The items of the chosen lines, each with the name of its source: the best source first, a file's ranges in
+    """Return the items of the chosen lines, each with the name of its source: the best source first, a file's ranges in
     order."""
     there: dict[LineSource, list[Candidate]] = {}
     for candidate in chosen:
@@ -137,7 +136,7 @@ def _items(
             best = next(
                 (candidate for candidate in candidates if any(start <= n <= end for n in candidate.numbers)), None
             )
-            if best is None:  # what stands around blank lines, and they themselves were cut off
+            if best is None:  # not expected: each range begins with a line of a candidate
                 continue
             body = "\n".join(source.lines[n] for n in range(start, end + 1))
             out.append((_item(best, start, end, body, count_tokens(body)), source.name))
@@ -145,7 +144,8 @@ def _items(
 
 
 def _ranges(source: LineSource, candidates: Sequence[Candidate]) -> Spans:
-    """The lines of the places, without blank lines at the ends; of a result all that was chosen."""
+    """Return the lines of the candidates as ranges, without blank lines at the ends. For a result, return all chosen
+    lines."""
     chosen = merge_spans((n, n) for candidate in candidates for n in candidate.numbers)
     if source.command is not None:
         return chosen
@@ -154,7 +154,7 @@ def _ranges(source: LineSource, candidates: Sequence[Candidate]) -> Spans:
 
 
 def not_shown(path: str, ranked: Sequence[Candidate], items: Sequence[RestoreItem]) -> dict[str, str]:
-    """The lines of a file for which the budget was too small."""
+    """Return the lines of a file that did not fit into the budget, as {path: reason}; {} if all fit."""
     shown = {n for item in items if item.path == path for n in range(item.start or 0, (item.end or 0) + 1)}
     candidates = [candidate for candidate in ranked if candidate.source.path == path]
     solid = {n for candidate in candidates for n in candidate.numbers if candidate.source.lines[n].strip()} - shown

@@ -1,6 +1,6 @@
-"""The restore plan: lines that a compactor should put back verbatim, and the section that holds them.
+"""The restore plan: lines that a compactor should restore verbatim, and the section that contains them.
 
-`choose` makes the plan; `rank` says what is worth its tokens.
+`choose` makes the plan; `rank` decides which results are worth their tokens.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ NOTHING_RESTORED = "No file had to be restored after the compaction."
 
 
 class Bytes(enum.Enum):
-    """How a plan knows the lines of an item."""
+    """The way in which a plan knows the lines of an item."""
 
     CURRENT = "current"  # as they are on disk
     SEEN = "last seen"  # as they were shown; nothing is known to have changed them
-    OUTDATED = "last seen, written since"  # as they were shown before a write: they are not a source for a marker
+    OUTDATED = "last seen, written since"  # as they were shown before a write; never the source of a marker
 
 
 @dataclass(frozen=True, slots=True)
 class RestoreItem:
-    """Verbatim lines, and why they are worth their tokens: lines start to end of a file, or a command's result from its
-    beginning."""
+    """Verbatim lines, and the reason why they are worth their tokens: the lines start to end of a file, or a command's
+    result from its beginning."""
 
     path: str | None
     start: int | None
@@ -38,35 +38,36 @@ class RestoreItem:
     why: str
     bytes: Bytes = Bytes.CURRENT
     command: str | None = None
-    source_map: tuple[MappedSpan, ...] = ()  # of files in a result, by its lines
+    source_map: tuple[MappedSpan, ...] = ()  # spans of a result that are lines of files
 
     @property
     def kind(self) -> str:
-        """`"lines"` of a file, or the `"result"` of a command; then `path`, `start` and `end` are None."""
+        """`"lines"` of a file, or the `"result"` of a command. For a result, `path`, `start` and `end` are None."""
         return "lines" if self.command is None else "result"
 
 
 @dataclass(frozen=True, slots=True)
 class RestorePlan:
-    """What to put back, best file first, each file's ranges in order; and what did not make it: (path, why)."""
+    """The items to restore, the best file first, each file's ranges in order. `left_out` lists (path, reason) for
+    everything else."""
 
     items: tuple[RestoreItem, ...] = ()
     left_out: tuple[tuple[str, str], ...] = ()
     heading: str = HEADING
 
     def render(self) -> str:
-        """The one text to put into the conversation; "" when there is nothing to restore."""
+        """Return the text to put into the conversation; "" if there is nothing to restore."""
         return self._layout()[0]
 
     def source_map(self) -> tuple[MappedSpan, ...]:
-        """Where in `render()` the lines of each file stand, without outdated lines."""
+        """Return the spans of `render()` that are lines of files, without outdated lines."""
         return self._layout()[1]
 
     def _layout(self) -> tuple[str, tuple[MappedSpan, ...]]:
         if not self.items:
             return "", ()
         lines, source_map = [f"## {self.heading}"], []
-        level = "###"  # no line of an item can begin another one
+        level = "###"  # deep enough that no line of an item looks like a title
         while any(f"\n{level} " in f"\n{item.text}" for item in self.items):
             level += "#"
         before: RestoreItem | None = None
@@ -81,7 +82,7 @@ class RestorePlan:
         return "\n".join(lines) + "\n", tuple(source_map)
 
     def to_dict(self) -> dict[str, object]:
-        """JSON-able; `from_dict` takes it back."""
+        """Return the plan as JSON-compatible data, which `from_dict` reads."""
         items = [
             {name: getattr(item, name) for name in (*_FIELDS, "kind")} | {"bytes": item.bytes.value}
             for item in self.items
@@ -91,29 +92,30 @@ class RestorePlan:
 
     @staticmethod
     def from_dict(given: object) -> RestorePlan:
-        """The plan that `to_dict` wrote. UsageError if it is not a plan: its section is credited by what the plan
-        says."""
+        """Return the plan that `to_dict` wrote. Raise UsageError if the data is not a plan, because the lines of the
+        section are credited as the plan says."""
         try:
             return _read_plan(given)
         except (KeyError, TypeError, ValueError) as error:
             raise UsageError(f"not a restore plan: {error!r}; give what `readcache restore --json` printed") from error
 
     def to_message(self, role: str = "user") -> dict[str, str]:
-        """A chat message with the section, or a sentence saying that there is none: no API accepts an empty message."""
+        """Return a chat message with the section, or with a sentence that says that there is none: no API accepts an
+        empty message."""
         return {"role": role, "content": self.render() or NOTHING_RESTORED}
 
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """What a compaction did: the id of the restored section, and by call id the new texts of kept replies whose markers
-    lost their source, with the frame given to `observe`."""
+    """The result of a compaction. `restored_id`: the ID of the restored section. `rewrites`: by call ID, the new texts
+    of kept replies whose markers lost their source, including the frame that was given to `observe`."""
 
     restored_id: str | None = None
     rewrites: dict[str, str] = field(default_factory=dict)
 
 
 def _title(item: RestoreItem, before: RestoreItem | None) -> str:
-    """The line above an item. The path and the reasons stand above a file's first range alone."""
+    """Return the line above an item. Only a file's first range has the path and the reasons above it."""
     if item.command is not None:
         return f"Output of `{printable(_shortened(item.command))}`, {item.why}"
     lines = f"line {item.start}" if item.start == item.end else f"lines {item.start}-{item.end}"
@@ -128,7 +130,7 @@ def _shortened(command: str) -> str:
 
 
 def printable(name: str) -> str:
-    """The name on one line, whatever characters a file's name has."""
+    """Return the name on one line, with "?" for each character that cannot be printed."""
     return "".join(c if c.isprintable() else "?" for c in name)
 
 

@@ -1,11 +1,13 @@
-"""What each result is worth, and the reasons in words.
+"""Scores of results, and the reasons in words.
 
     score = weight / (x + 2)
 
-A read of one file: x = sqrt(age * min(age, T)), and a weight that falls slowly with its size. T is the number of calls
-since the agent wrote or named the file, or SEEN times the number since it was merely shown. Any other command: x = age,
-weight 1 if it was run more than once, else ONCE. The formula is of a study of what agents read again after 86
-compactions that their hosts made, with whole repositories left out; tests/benchmarks/README.md has the figures.
+For a read of one file, x = sqrt(age * min(age, T)), and the weight falls slowly with the size of the read. T is the
+number of calls since the agent wrote or named the file, or SEEN times the number of calls since it was only shown. For
+any other command, x = age. The weight is 1 if the command was run more than once, otherwise ONCE.
+
+The formula comes from a study of the rereads after 86 compactions that hosts really made. The study left out whole
+repositories in turn, to test the formula on them. tests/benchmarks/README.md has the figures.
 """
 
 from __future__ import annotations
@@ -15,20 +17,20 @@ from math import sqrt
 from readcache.core.model.policy import CHARS_PER_TOKEN
 from readcache.core.restore.evidence import Result
 
-# How much more an agent's actions predict its next reads than what it looked at.
+# An agent's writes and mentions of a file predict its next reads better than its reads do, by this factor.
 SEEN = 4
-# Of a command that was run once; 0.05 to 0.2 do as well.
+# The weight of a command that was run once; 0.05 to 0.2 do as well.
 ONCE = 0.1
-# Calls. Older results of commands foresee little, and what they tell may be over: they come after all else.
+# Calls. Older results of commands predict little and may be out of date. OLD is their weight: they come last.
 COMMAND_WITHIN = 25
 OLD = 0.01
-# Of two reads the smaller one is the better bet, by a little. Tokens, and an exponent; 0 to 0.3 do nearly as well.
+# The smaller of two reads is slightly more likely to be needed. Tokens, and an exponent; 0 to 0.3 do nearly as well.
 SIZE = 200
 BY_SIZE = 0.15
 
 
 def score(result: Result) -> float:
-    """What the result is worth, whatever its size."""
+    """Return the score of the result. Only the score of a read depends on its size."""
     if result.key is None:
         weight = (1 if result.is_repeated else ONCE) * (1 if result.age <= COMMAND_WITHIN else OLD)
         return weight / (result.age + 2)
@@ -39,7 +41,7 @@ def score(result: Result) -> float:
 
 
 def reasons_for(result: Result) -> str:
-    """The evidence in words."""
+    """Return the evidence in words."""
     if not result.source_map:
         names = " and ".join(key.rsplit("/", 1)[-1] for key in result.changed[:2])
         return f"{_ago(result.age)}{f'; {names} changed since' if names else ''}"

@@ -1,1 +1,2 @@
-"""The promise as an executable model. It imports nothing of the package; docs/specification.md is its text."""
+"""The promise as an executable model. It imports nothing from the package; docs/specification.md describes it in
+words."""

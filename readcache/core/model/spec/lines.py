@@ -1,7 +1,8 @@
-"""Lines as a model reads them: when two are the same line, and whether a text has a stretch of them.
+"""Lines as a model reads them: when two lines are the same, and whether a text contains given lines.
 
-Texts are compared by whole lines. What stands in front of a line may differ from the source: a number, if the source
-shows numbers too or the marker names the lines by these numbers; what a diff puts in front of lines that it shows.
+Texts are compared by whole lines. The prefix of a line may differ from the prefix at the source. It may be a number, if
+the source shows numbers too or the marker names the lines by these numbers. It may be the mark that a diff writes
+before the lines that it shows.
 """
 
 from __future__ import annotations
@@ -10,56 +11,59 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-# Numbers in front of a line: `cat -n`, Claude Code, `grep -n`, OpenHands, SWE-agent; `grep` with file names; and what
-# other tools write, such as `[12] x`, `L12: x`, `12) x`.
+# Numbers before a line: `cat -n`, Claude Code, `grep -n`, OpenHands, SWE-agent; `grep` with file names; and forms of
+# other tools, such as `[12] x`, `L12: x`, `12) x`.
 _NUMBER = r"[ \t]*(\d{1,9})(\t|→|: |:| ?\| |\||\. |-)"
 _PATH = r"[\d-]*[^\s:\d-][^\s:]*?[:-]"  # takes linear time in a line without blanks
 _OTHER = r"[ \t]*(?:(?:[^\W\d_]{1,4} ?|[^\w\s])[ \t]*)?(\d{1,9})( ?[^\w\s] ?)"
 _IN_FRONT = (re.compile(_NUMBER), re.compile(_PATH + _NUMBER), re.compile(_OTHER))
 _NAMED = re.compile(r"\blines? (\d+(?:-\d+)?(?:, \d+(?:-\d+)?)*)")  # in a marker
 _HUNK = re.compile(r"^@@ .* @@", re.MULTILINE)
-_IN_A_DIFF = (" ", "+")  # in front of lines that the file has now
+_IN_A_DIFF = (" ", "+")  # the marks before lines that the file has now
 
 
 def possible_bodies(line: str) -> Iterator[tuple[str, int | None]]:
-    """The ways to read the line: as it is, or as a number and the text behind it."""
+    """Yield the ways to read the line, each as (body, number): the whole line without a number, or the text after a
+    number."""
     yield line, None
     for found in (pattern.match(line) for pattern in _IN_FRONT):
         if found:
             yield line[found.end() :], int(found[1])
-            if found[2].endswith(" "):  # which may belong to the line
+            if found[2].endswith(" "):  # this blank may belong to the line
                 yield line[found.end() - 1 :], int(found[1])
 
 
 def is_same_line(printed: str, there: str) -> bool:
-    """True for the same line with different prefixes: a number, a path, or at the source a diff's mark."""
+    """Return True for the same line with different prefixes: a number, a path, or at the source a diff's mark."""
     found = {body for body, _ in possible_bodies(there)} | {there[1:] for mark in _IN_A_DIFF if there.startswith(mark)}
     return any(body in found for body, _ in possible_bodies(printed))
 
 
 @dataclass(slots=True)
 class VisibleText:
-    """A text that the reader can see, by its lines."""
+    """A text that the reader can see, indexed by its lines."""
 
     text: str
     _joined: str = ""
-    # what a line may be -> where, and whether it has a number there
+    # possible body of a line -> its positions, and whether it has a number there
     _positions: dict[str, list[tuple[int, bool]]] = field(default_factory=dict)
     _at: list[dict[str, bool]] = field(default_factory=list)
 
     def contains(self, block: str) -> bool:
-        """True if the block of whole lines, with a newline at both ends, stands there in one piece."""
+        """Return True if the text contains the block as consecutive whole lines. The block has a newline at both
+        ends."""
         self._joined = self._joined or "\n" + self.text.removesuffix("\n") + "\n"
         return block in self._joined
 
     def positions(self, body: str) -> Sequence[tuple[int, bool]]:
-        """(where such a line stands, whether it has a number in front there)."""
+        """Return the positions of such a line, each as (index, whether the line has a number there)."""
         if not self._at:
             self._fill()
         return self._positions.get(body, ())
 
     def numbered(self, at: int, body: str) -> bool | None:
-        """Whether that line stands there with a number in front. None: there is another one."""
+        """Return True if the line at this index has this body with a number before it, and False if it has no number.
+        Return None if the line is another one."""
         return self._at[at].get(body) if at < len(self._at) else None
 
     def _fill(self) -> None:
@@ -74,8 +78,8 @@ class VisibleText:
 
 
 def _numbers_named(marker: str, count: int) -> Sequence[int | None]:
-    """The numbers that a marker gives to so many lines; none if it does not name them all. With several sources, each
-    source follows its numbers."""
+    """Return the numbers that a marker gives to `count` lines. Return a list of None if it does not name all of them.
+    With several sources, each source comes after its numbers."""
     for found in _NAMED.finditer(marker):
         numbers: list[int] = []
         for span in found[1].split(", "):
@@ -87,8 +91,8 @@ def _numbers_named(marker: str, count: int) -> Sequence[int | None]:
 
 
 def first_missing(lines: Sequence[str], sources: Sequence[VisibleText], marker: str) -> int | None:
-    """Which of the lines (from 0) does not stand in the sources; None when all do, in stretches that together are all
-    of them. `marker` may name their numbers."""
+    """Return the index of the first line that the sources do not contain; None if they contain all lines. The lines may
+    be spread over several runs. `marker` may name their numbers."""
     block = "\n".join(["", *lines, ""])
     if any(source.contains(block) for source in sources):
         return None
@@ -103,15 +107,15 @@ def first_missing(lines: Sequence[str], sources: Sequence[VisibleText], marker: 
 
 
 class _Wanted:
-    """A line that was left out, and its number where the marker names that."""
+    """An omitted line, and its number if the marker names the number."""
 
     def __init__(self, line: str, named: int | None) -> None:
-        # (body, True if it may stand there without a number)
+        # (body, True if its source may show it without a number)
         self.bodies = [(body, number is None or number == named) for body, number in possible_bodies(line)]
 
 
 def _match_length(wanted: list[_Wanted], at: int, source: VisibleText) -> int:
-    """How many of the lines from `at` on stand in the source in one piece, at most."""
+    """Return the largest number of lines from index `at` that the source contains as one run."""
     longest = 0
     for body, may_be_bare in wanted[at].bodies:
         for start, numbered in source.positions(body):

@@ -1,4 +1,4 @@
-"""What a marker says, and what is found out about it."""
+"""The words of a marker, and the findings about it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class NamedSource:
-    """A place that a marker names: a call, and if they are known which of its texts, and which lines of that."""
+    """A source that a marker names: a call. If known, also one of the call's texts and the lines in it."""
 
     call: str
     kind: str = ""
@@ -18,19 +18,20 @@ class NamedSource:
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """One line of a text, which stands for `lines` as the tool printed them. `lines`: None if they are unknown."""
+    """One line of a text, which replaces `lines` as the tool printed them. `lines`: None if they are unknown."""
 
-    line: int  # its place in the text, from 0; below: the host cut it away
+    line: int  # its index in the text, from 0; negative: the host removed it
     words: str
     lines: tuple[str, ...] | None
     sources: tuple[NamedSource, ...]
-    file: str | None = None  # whose lines they are; None: of the output
-    first: int = 1  # the number of the first of them there
+    file: str | None = None  # the file that the lines belong to; None: the output
+    first: int = 1  # the number of the first line in that file or output
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was found out about a marker, or about a whole reply (None). `untold`: it cannot be told, and why."""
+    """The result of a check of one marker, or of a whole reply (`marker` is None). `fault`: the error found; "" if
+    there is none. `untold`: the reason why the check is impossible."""
 
     call: str
     marker: Marker | None
@@ -39,11 +40,11 @@ class Finding:
 
 
 class Untrue(Exception):
-    """The promise does not hold. The text says why."""
+    """A broken promise. The text says why."""
 
 
 def demand(findings: Iterable[Finding]) -> list[Finding]:
-    """The findings. Raises Untrue if one of them has a fault."""
+    """Return the findings. Raise Untrue if one of them has a fault."""
     found = list(findings)
     for finding in found:
         if finding.fault:

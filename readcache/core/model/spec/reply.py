@@ -1,4 +1,4 @@
-"""The account that a reply gives of an output: what it shows, and what its markers stand for."""
+"""The account that a reply gives of an output: the lines that it shows, and the lines that its markers replace."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from readcache.core.model.spec.marker import Marker, NamedSource
 
 
 class Answer(Protocol):
-    """A reply, as far as it is looked at."""
+    """The part of a reply that the specification needs."""
 
     @property
     def call_id(self) -> str:
@@ -17,22 +17,22 @@ class Answer(Protocol):
 
     @property
     def text(self) -> str:
-        """What the model is sent."""
+        """The text that the model is sent."""
 
     @property
     def full_text(self) -> str:
-        """What the tool printed."""
+        """The output that the tool printed."""
 
     @property
     def segments(self) -> Sequence[Any]:
-        """Stretches of it in order, shown or left out. These have `sources`."""
+        """The parts of the output in order, shown or omitted. Only omitted parts have `sources`."""
 
     def omissions(self) -> list[tuple[Any, str, list[str]]]:
-        """(what was left out, the marker, the lines) for each omission."""
+        """Return (omission, marker, lines) for each omission."""
 
 
 def markers_of(reply: Answer) -> tuple[list[Marker], str]:
-    """The markers of a reply, and what is wrong with its account."""
+    """Return the markers of a reply, and the error in its account ("" if there is none)."""
     markers, text, omissions = list[Marker](), "", iter(reply.omissions())
     for segment in reply.segments:
         if not hasattr(segment, "sources"):
@@ -50,7 +50,8 @@ def markers_of(reply: Answer) -> tuple[list[Marker], str]:
 
 
 def account_fault(text: str, markers: Sequence[Marker], output: str) -> str:
-    """What is wrong with a text that should be the output, but for its markers."""
+    """Return the error in a text that must equal the output once its markers are replaced by their lines; "" if there
+    is none."""
     lines, at = text.removesuffix("\n").split("\n") if text else [], {marker.line: marker for marker in markers}
     rebuilt: list[str] = []
     for number, line in enumerate(lines):
@@ -65,7 +66,7 @@ def account_fault(text: str, markers: Sequence[Marker], output: str) -> str:
 
 
 def left_out(markers: Sequence[Marker]) -> Iterator[int]:
-    """The places of the lines in the output that the markers stand for."""
+    """Yield the indexes of the output lines that the markers replace."""
     more = 0
     for marker in markers:
         count = len(marker.lines or ())

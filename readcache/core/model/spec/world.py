@@ -1,7 +1,7 @@
-"""What each reader's model is sent, and whether every marker in it tells the truth.
+"""A model of the texts that each reader's model is sent. It checks whether every marker in them tells the truth.
 
-A `World` is told what happened, one method for each kind of event, by whoever watched: a test, a replay, a log. It
-answers with one `Finding` for each marker that the event puts before a model. The promise holds if no finding has a
+An observer (a test, a replay, a log) tells a `World` what happened; there is one method for each kind of event. Each
+method returns one `Finding` for each marker that the event puts before a model. The promise holds if no finding has a
 fault.
 """
 
@@ -14,10 +14,10 @@ from readcache.core.model.spec.lines import VisibleText, first_missing, is_same_
 from readcache.core.model.spec.marker import Finding, Marker, NamedSource
 from readcache.core.model.spec.reply import Answer, account_fault, left_out, markers_of
 
-RESULT, COMMAND = "result", "command"  # a call has two texts: what it printed, and what the agent said in it
-_SAYS_UNCHANGED = ("[UNCHANGED ", "[FILE_UNCHANGED ")  # words that also speak of the file
+RESULT, COMMAND = "result", "command"  # a call has two texts: its output, and the agent's own text
+_SAYS_UNCHANGED = ("[UNCHANGED ", "[FILE_UNCHANGED ")  # words that also make a statement about the file
 _SAYS_GONE = "[GONE "
-_HIDDEN = "\0"  # in the place of a marker, where lines are looked for
+_HIDDEN = "\0"  # replaces a marker when lines are searched
 UNSEEN, AT_ONCE = "which the reader cannot see", "which was called at the same time"
 
 
@@ -30,7 +30,7 @@ class _SentText:
     _lines: VisibleText | None = None
 
     def lines(self) -> VisibleText:
-        """Its lines, where others may point. A marker is none of them: it only stands for lines."""
+        """Return the lines that a marker elsewhere may name. A marker is not one of them: it only replaces lines."""
         if self._lines is None:
             lines = self.text.split("\n")
             for marker in self.markers:
@@ -46,13 +46,13 @@ class _SentCall:
 
     number: int
     batch: str
-    since: int  # events before it
+    since: int  # number of events before it
     texts: dict[str, _SentText] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class _Asked:
-    """What a reader asked for last, and which lines of the output it has not got since."""
+    """The last request of a reader, and the lines of its output that the reader has not been shown since."""
 
     request: str
     output: str
@@ -61,17 +61,16 @@ class _Asked:
 
 
 class World:
-    """The readers of one session, by name. Each starts with nothing."""
+    """The readers of one session, by name. Each begins with an empty conversation."""
 
     def __init__(self) -> None:
         self._sent: dict[str, dict[str, _SentCall]] = {}
-        self._written: dict[str, int] = {}  # file -> events before it was written last
+        self._written: dict[str, int] = {}  # file -> number of events before its last write
         self._asked: dict[str, _Asked] = {}
         self._sections = set[str]()
         self._events = 0
 
-    # ------------------------------------------------------------ what a model is sent
-
+    # ------------------------------------------------------------ texts that a model is sent
     def shown(
         self,
         reader: str,
@@ -86,17 +85,19 @@ class World:
         request: str = "",
         number: int = 0,
     ) -> list[Finding]:
-        """Shown: from the next request on the model is sent `text` as the call's result, and `said`, which it wrote
-        itself. `batch`: calls made at once share it. `output`: what the tool printed. `request`: equal for equal ones;
-        empty where insisting is not looked at. `number`: of the call, where its texts are told one by one.
+        """Record "shown": from the next request on, the model is sent `text` as the call's result, and `said`, the text
+        that the model itself wrote in the call.
 
-        Each marker must be true of what was sent before. The text, each marker replaced with its lines, must be the
-        output. Who asked for the same again must be given what was left out.
+        `batch`: parallel calls share it. `output`: the text that the tool printed. `request`: equal for equal requests;
+        empty if retries are not checked. `number`: the number of the call, if its texts are reported one by one.
+
+        Each marker must be true of the texts sent before. The text must equal the output once each marker is replaced
+        by its lines. A reader who repeats a request must get the omitted lines.
         """
         sent = self._of(reader, is_retry=True)
         earlier = sent.get(call)
         if earlier is None or not number or earlier.number != number or kind in earlier.texts:
-            sent.pop(call, None)  # an id that is used twice names the newer text
+            sent.pop(call, None)  # an ID that is used twice names the newer text
             sent[call] = _SentCall(number, batch, self._events)
         if said:
             sent[call].texts[COMMAND] = _SentText(said)
@@ -110,7 +111,7 @@ class World:
     def answered(
         self, reader: str, reply: Answer, output: str, *, said: str = "", batch: str = "", request: str = ""
     ) -> list[Finding]:
-        """Shown, as a reply of the package tells it."""
+        """Record "shown" for a reply of the package."""
         markers, wrong = markers_of(reply)
         wrong = wrong or ("" if output == reply.full_text else "the segments do not add up to the output")
         call, text = reply.call_id, reply.text
@@ -118,8 +119,8 @@ class World:
         return [Finding(reply.call_id, None, wrong), *found] if wrong else found
 
     def restored(self, reader: str, call: str, text: str) -> None:
-        """Restored: a section that a compactor put back. It has lines and no markers. All sections have one name: what
-        named an older one now names this one."""
+        """Record "restored": the model is sent a section that a compactor restored. The section has lines and no
+        markers. All sections have one name, so a marker that named an older section now names this one."""
         sent = self._of(reader)
         for found in sent.values():
             found.texts = {kind: self._in_section(text, sent, call) for kind, text in found.texts.items()}
@@ -133,16 +134,17 @@ class World:
         markers = tuple(replace(marker, sources=tuple(map(rename, marker.sources))) for marker in text.markers)
         return _SentText(text.text, markers) if markers != text.markers else text
 
-    # ------------------------------------------------------------ what a model is no longer sent
+    # ------------------------------------------------------------ texts that a model is no longer sent
 
     def clipped(
         self, reader: str, call: str, text: str, *, kind: str = RESULT, markers: Sequence[Marker] | None = None
     ) -> list[Finding]:
-        """Clipped: the model is sent `text` instead, because a host, a list, a server or we clipped or cleared it.
-        `markers`: those in it; None: those of the old text that are still there.
+        """Record "clipped": the model is sent `text` instead, because a host, a message list, a server or readcache
+        truncated or cleared the old text. `markers`: the markers in `text`; None: the markers of the old text that are
+        still there.
 
-        The host does this alone. Markers elsewhere that named what is gone are wrong until the host gives us its
-        messages or says that it compacts: see `repaired`.
+        The host does this by itself. Other markers may name lines that are gone. Such markers are wrong until the host
+        gives readcache its messages or reports a compaction: see `repaired`.
         """
         found = self._of(reader).get(call)
         if found is None or kind not in found.texts:
@@ -156,39 +158,44 @@ class World:
         return findings
 
     def cleared(self, reader: str, calls: Collection[str]) -> None:
-        """Cleared: these calls are gone."""
+        """Record "cleared": these calls are gone."""
         sent = self._of(reader)
         for call in calls:
             sent.pop(call, None)
 
     def compacted(self, reader: str, kept: Collection[str]) -> None:
-        """Compacted: all other calls are gone."""
+        """Record "compacted": all other calls are gone."""
         self.cleared(reader, [call for call in self._of(reader) if call not in kept])
 
     def rewound(self, reader: str, call: str) -> None:
-        """Rewound: every call after this one is gone; all of them if it is unknown."""
+        """Record "rewound": every call after this one is gone. If this call is unknown, all calls are gone."""
         calls = list(self._of(reader))
         self.cleared(reader, calls[calls.index(call) + 1 :] if call in calls else calls)
 
     # ------------------------------------------------------------ other readers, and files
 
     def forked(self, parent: str, child: str, *, inherits: bool) -> None:
-        """Forked: a sub-agent starts, with a copy of its parent's messages or with nothing."""
+        """Record "forked": a sub-agent starts, with a copy of its parent's messages or with nothing."""
         copied = self._of(parent, is_retry=True).items() if inherits else ()
         self._sent[child] = {name: replace(call, texts=dict(call.texts)) for name, call in copied}
 
     def written(self, files: Iterable[str]) -> None:
-        """Written: some reader of the session wrote these files. Texts from before tell nothing of them."""
+        """Record "written": some reader of the session wrote these files. Earlier texts say nothing about their current
+        content."""
         self._events += 1
         self._asked.clear()
         self._written.update(dict.fromkeys(files, self._events))
 
-    # ------------------------------------------------------------ what must hold
+    # ------------------------------------------------------------ the promise
 
     def repaired(self, reader: str, rewrites: Mapping[str, str], restored: str = "") -> list[Finding]:
-        """The package's answer to a compaction or to a message list: new texts for some results. They may differ from
-        the old ones in markers alone: one gives way to its lines, to a note that these are gone, or to a marker that
-        names the section `restored`. Then every marker that the model is sent must be true."""
+        """Record the package's answer to a compaction or to a message list: new texts for some results. Return findings
+        for all markers that the model is sent.
+
+        A new text may differ from the old one only in markers. It may replace a marker by the marker's lines, by a note
+        that these lines are gone, or by a marker that names the section `restored`. After that, every marker that the
+        model is sent must be true.
+        """
         sent, findings = self._of(reader), list[Finding]()
         for call, text in rewrites.items():
             old = sent[call].texts[RESULT] if call in sent else _SentText("")
@@ -199,7 +206,7 @@ class World:
         return findings + self.check_markers(reader)
 
     def check_markers(self, reader: str) -> list[Finding]:
-        """Whether the markers that the reader's model is sent are true."""
+        """Check whether the markers that the reader's model is sent are true. Return one finding for each."""
         sent = self._of(reader)
         return [
             self._prove(sent, call, replace(marker, file=None, sources=tuple(map(_anywhere, marker.sources))), "")
@@ -210,16 +217,16 @@ class World:
         ]
 
     def _of(self, reader: str, *, is_retry: bool = False) -> dict[str, _SentCall]:
-        """What the reader's model is sent, before one more event. `is_retry`: a request that is repeated after that
-        event still comes right after the first one."""
+        """Return the calls that the reader's model is sent, and count one more event. `is_retry`: True if a request
+        that is repeated after this event still comes right after the first request."""
         self._events += 1
         if not is_retry:
             self._asked.pop(reader, None)
         return self._sent.setdefault(reader, {})
 
     def _prove(self, sent: Mapping[str, _SentCall], call: str, marker: Marker, batch: str) -> Finding:
-        """The invariant: every line that the marker stands for stands, byte for byte, at the places that it names, in
-        what this reader's model is sent."""
+        """Check the invariant: the texts that this reader's model is sent contain every line that the marker replaces,
+        byte for byte, at the sources that the marker names."""
         if not marker.sources:
             return Finding(call, marker, "an omission without a source")
         for named in marker.sources:
@@ -239,14 +246,14 @@ class World:
         return Finding(call, marker) if missing is None else _not_there(call, marker, missing)
 
     def _insistence(self, reader: str, request: str, markers: Sequence[Marker], output: str) -> str:
-        """What is wrong with the answer to a reader who insists. Liveness: the same request right after an omission is
-        given all that was left out, and everything when it comes once more."""
+        """Return the error in the answer to a retry; "" if there is none. Liveness: the same request right after an
+        omission gets all omitted lines, and it gets everything if it is repeated once more."""
         last, gone = self._asked.get(reader), frozenset(left_out(markers))
         if not request or last is None or (last.request, last.output) != (request, output) or not last.left_out:
             self._asked[reader] = _Asked(request, output, gone)
             return ""
         again = gone if last.times else gone & last.left_out
-        still = gone | last.left_out if gone else gone  # a reader who was given everything has nothing to insist on
+        still = gone | last.left_out if gone else gone  # a reader who was shown everything has nothing left to request
         self._asked[reader] = _Asked(request, output, still, last.times + 1)
         return f"line {min(again) + 1} was left out again, and the reader had insisted" if again else ""
 
@@ -260,7 +267,7 @@ def _anywhere(named: NamedSource) -> NamedSource:
 
 
 def _misplaced(sent: Mapping[str, _SentCall], marker: Marker, lines: Sequence[str]) -> str:
-    """What is wrong with lines that should stand in exactly these places."""
+    """Return the error in lines that must be at exactly these positions; "" if there is none."""
     found: list[str] = []
     for named in marker.sources:
         text = sent[named.call].texts.get(named.kind)
@@ -284,7 +291,7 @@ def _not_there(call: str, marker: Marker, missing: int) -> Finding:
 
 
 def _found_again(markers: Iterable[Marker], lines: Sequence[str]) -> tuple[Marker, ...]:
-    """The markers that are in these lines, whatever words a host puts around them."""
+    """Return the markers that are in these lines. A host may put its own words around them."""
     free, found = dict(enumerate(lines)), list[Marker]()
     for marker in markers:
         at = next((number for number, line in free.items() if marker.words in line), None)
@@ -295,7 +302,7 @@ def _found_again(markers: Iterable[Marker], lines: Sequence[str]) -> tuple[Marke
 
 
 def _rewritten(old: _SentText, new: Sequence[str], restored: str) -> tuple[tuple[Marker, ...], str]:
-    """The markers in the new lines of a text, and what is wrong with these."""
+    """Return the markers in the new lines of a text, and the error in these lines ("" if there is none)."""
     markers, at, marked = list[Marker](), 0, {marker.line: marker for marker in old.markers}
     for number, line in enumerate(old.text.split("\n")):
         there = new[at] if at < len(new) else ""
