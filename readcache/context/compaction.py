@@ -155,7 +155,7 @@ async def _summarise(split: Split, options: CompactorOptions, known: Sequence[st
         if not summary:
             return "", "the response held no summary"
         if count(summary) >= replaced:
-            return "", "the summary was longer than what it was of"
+            return "", "the summary was longer than the text that it summarises"
         return written_summary(summary, transcript, split.summaries, known), ""
     return "", trouble
 
