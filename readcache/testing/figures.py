@@ -1,4 +1,5 @@
-"""The law of figures: `readcache gain` counts no marker and no saved character that the model was not sent."""
+"""Check figures: `readcache gain` counts no marker and no saved character beyond the requests that the model was
+sent."""
 
 from __future__ import annotations
 
@@ -12,13 +13,14 @@ from typing import Any
 from readcache.testing.hosts import Seen
 from readcache.testing.requests import markers
 
-_ROUNDING = 1  # characters of a result: a host may trim the newline at its end
+_ROUNDING = 1  # characters of a result, because a host may trim its final newline
 
 
 def check_figures(store: Path, ours: Sequence[Seen], real: Sequence[Seen]) -> None:
-    """Compare what a store says with what the model was sent in the conversation that it is of. AssertionError.
+    """Compare a store's figures with the requests of its conversation. Raise AssertionError if they do not fit.
 
-    Only results of the last step may be missing in the figures: nothing that came later says what became of them.
+    `ours` and `real`: the requests with and without readcache. Only results of the last step may be missing in the
+    figures, because no later request shows what became of them.
     """
     done = subprocess.run(
         [sys.executable, "-m", "readcache", "gain", "--json", "--store", str(store)],

@@ -1,6 +1,6 @@
-"""The ways of reading a file, and of reading it again: each pair of them is one cell, with a file of its own.
+"""Ways of reading a file, and of reading it again. Each pair of ways is one cell, with a file of its own.
 
-`Conformance` holds every cell with the host, and counts the re-reads that its model was sent shortened.
+`Conformance` runs every cell with the host, and counts the re-reads that its model was sent shortened.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from readcache.testing.hosts import Bash, Read, ToolUse
 
 LINES = 60
 _PART, _HEAD = (16, 55), 45
-_AT_ONCE = 12  # calls of a message
-_AGAIN = 1 / 3  # the greatest share of the lines in view that may be repeated, as around a gap of a few lines
+_AT_ONCE = 12  # calls in a message
+_AGAIN = 1 / 3  # the largest share of the visible lines that may be repeated, as around a gap of a few lines
 
 # Name -> (the call for a path, the lines that it shows: 1-based, inclusive).
 WAYS: Mapping[str, tuple[Callable[[str], ToolUse], tuple[int, int]]] = {
@@ -25,7 +25,7 @@ WAYS: Mapping[str, tuple[Callable[[str], ToolUse], tuple[int, int]]] = {
     "head": (lambda path: Bash(f"head -n {_HEAD} {path}"), (1, _HEAD)),
     "search": (lambda path: Bash(f"grep -n compute {path}"), (1, LINES)),
 }
-# Name -> the text of a file, of its lines.
+# Name -> the function that makes a file's text from its lines.
 FORMS: Mapping[str, Callable[[Sequence[str]], str]] = {
     "plain": lambda lines: "\n".join(lines) + "\n",
     "no-newline-at-its-end": "\n".join,
@@ -35,16 +35,16 @@ FORMS: Mapping[str, Callable[[Sequence[str]], str]] = {
 
 
 class ReadAgain(NamedTuple):
-    """A file `name`.py, how it is shown first, and how it is read again."""
+    """A file `name`.py, the call that shows it first, and the call that reads it again."""
 
     name: str
     text: str
     first: ToolUse
     again: ToolUse
-    in_view: frozenset[str]  # the lines of the second call that the first one showed
+    in_view: frozenset[str]  # the lines of the second call that the first call showed
 
     def is_shortened(self, result: str) -> bool:
-        """Return whether a result of the second call repeats at most a third of the lines in view."""
+        """Return True if a result of the second call repeats at most a third of the visible lines."""
         return sum(line in result for line in self.in_view) <= _AGAIN * len(self.in_view)
 
 
@@ -60,7 +60,7 @@ def cells(form: str, kinds: frozenset[type]) -> list[ReadAgain]:
 
 
 def together(calls: Sequence[ToolUse]) -> list[tuple[ToolUse, ...]]:
-    """Return the calls as steps, a few in each, since starting a turn is what takes time in most hosts."""
+    """Return the calls as steps of several calls each, because starting a turn takes the most time in most hosts."""
     return [tuple(calls[at : at + _AT_ONCE]) for at in range(0, len(calls), _AT_ONCE)]
 
 
