@@ -197,7 +197,7 @@ class Conformance:
         kept: list[str] = []
         for one in seen:
             sent = "\n".join((*one.texts, *one.results))
-            assert all(marker in sent for marker in kept), "an older marker was written anew"
+            assert all(marker in sent for marker in kept), "an older marker was rewritten"
             kept = markers(sent)
         assert kept, "nothing was left out"
 
@@ -241,7 +241,7 @@ class Conformance:
         seen = self.run_steps(
             tmp_path, (once,), (_CAT,), (_HEAD,), (Bash("ls"),), Compact(), (_TAIL,), (_CAT,), (_CAT,)
         )
-        assert not [text for text in seen[4].texts if "4201010" in text], "`Compact` took nothing away"
+        assert not [text for text in seen[4].texts if "4201010" in text], "`Compact` removed nothing"
 
     def test_nothing_dangles_after_a_result_was_cleared(self, tmp_path: Path) -> None:
         self.run_steps(tmp_path, (_CAT,), (_HEAD,), Clear(), (Bash("ls"),), (_TAIL,), (_CAT,))
@@ -261,9 +261,9 @@ class Conformance:
         finally:
             self.host.clear = before
         noted = [{note for text in one.texts for note in NOTE.findall(text)} for one in seen]
-        assert all(few <= more for few, more in pairwise(noted)), "a note was taken back"
+        assert all(few <= more for few, more in pairwise(noted)), "a note was removed"
         assert len(noted[-1]) > 2, "nothing was cleared"
-        assert not markers(seen[-2].results[0]), "what was cleared is not visible"
+        assert not markers(seen[-2].results[0]), "a cleared result still counted as visible"
 
     # ------------------------------------------------------------ other readers, and failures of readcache
 
