@@ -1,4 +1,4 @@
-"""Daily expiry of sessions in the stores that the user did not name. Another store is its owner's to clear.
+"""Expire sessions daily in the stores that the user did not name. Other stores are cleared by their owners.
 
 A shim's process ends with this, so almost nothing is imported if today's expiry is done.
 """
@@ -16,12 +16,13 @@ from readcache.process.state import is_unnamed, state_directory, unnamed_stores
 KEEP = "READCACHE_KEEP"
 FOREVER = "forever"
 DAY = 86_400
-PATIENCE = 0.2  # seconds that it may cost a command
-RESUME_SECONDS = 60  # where they did not suffice
+PATIENCE = 0.2  # seconds: the longest delay of a command
+RESUME_SECONDS = 60  # until the next try, if that time was not enough
 
 
 def kept_seconds(env: Mapping[str, str]) -> float | None:
-    """How long a session is kept after its last event; None: for ever. UsageError."""
+    """Return for how many seconds a session is kept after its last event; None if it is kept always. Raise UsageError
+    for an invalid value."""
     given = env.get(KEEP, "")
     if given == FOREVER:
         return None
@@ -32,7 +33,7 @@ def kept_seconds(env: Mapping[str, str]) -> float | None:
 
 
 def tidy_once_a_day(settings: Settings) -> None:
-    """Takes out what has been kept for long enough. Never raises."""
+    """Delete sessions that were kept long enough. Never raise an error."""
     with contextlib.suppress(Exception):
         if not is_unnamed(settings.store):
             return
@@ -43,7 +44,7 @@ def tidy_once_a_day(settings: Settings) -> None:
         if keep is None or not paths:
             return
         os.close(os.open(stamp, os.O_WRONLY | os.O_CREAT, 0o600))
-        os.utime(stamp, (now, now))  # before the work, so that no other process does it too
+        os.utime(stamp, (now, now))  # before the work, so that no other process does the same
         from readcache.log.retention import tidy
         from readcache.log.store.sqlite import SqliteStore
 
