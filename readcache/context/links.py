@@ -60,8 +60,7 @@ class Links:
         self.plain.sort(key=lambda plain: (plain.at, plain.char_span))
 
     def deliveries_in(self, at: int, result: Part) -> list[Delivery]:
-        """Return the replies in this result of the message at `at`, and the texts that the agent wrote in the same
-        calls."""
+        """Return the replies in this result of the message at `at`, and the agent's own texts in the same calls."""
         key = at, result.call_id, result.text
         return [each for delivery in self._at.get(key, ()) for each in self.of_call(delivery)]
 

@@ -266,8 +266,7 @@ def _oversized_outputs(work: Work) -> None:
 
 
 def _outdated_reads(work: Work) -> None:
-    """Prune reads of a single file whose lines were read again after it changed, if that costs no more than it
-    saves."""
+    """Prune reads of one file whose lines were read again after it changed, if that costs no more than it saves."""
     outdated = list(_outdated(work))
     first = work.first_worth({one.call.result_at: len(one.call.result.text) for one, _ in outdated})
     for one, what in outdated:

@@ -56,8 +56,7 @@ def doubts(summary: str, transcript: str, earlier: Sequence[str], known: Sequenc
 
 
 def mechanical_summary(old: Sequence[Message], earlier: Sequence[str], known: Sequence[str]) -> str:
-    """Return a summary without a model: the earlier summaries, the user's messages in the turns `old`, and the
-    files."""
+    """Return a summary without a model: earlier summaries, the user's messages in the turns `old`, and the files."""
     said = [clip_text(message.text, USER_CHARS) for message in old if message.role == "user" and message.text]
     if not any(part.kind is Kind.CALL for message in old for part in message.parts):
         said = []  # a chat without calls: tools answer as the user, so the speakers look alike

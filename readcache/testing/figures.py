@@ -1,5 +1,4 @@
-"""Check figures: `readcache gain` counts no marker and no saved character beyond the requests that the model was
-sent."""
+"""Check figures: `readcache gain` counts no marker and no saved character that the model was not sent."""
 
 from __future__ import annotations
 

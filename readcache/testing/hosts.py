@@ -1,5 +1,4 @@
-"""Describe a host for the conformance suite: the steps of its scripted model, and the requests that the model was
-sent."""
+"""Describe a host for the conformance suite: the steps of its scripted model, and the requests sent to the model."""
 
 from __future__ import annotations
 

@@ -73,8 +73,7 @@ class Requests:
             assert kept >= cached or is_cleared, f"changed before anything that the host changed: {ours[kept]!r}"
 
     def _account(self, result: str, truth: str) -> None:
-        """Check that every line of the truth is in the result or replaced by a marker, and that the result has no other
-        lines."""
+        """Check that the result has every line of the truth, or a marker that replaces it, and no other lines."""
         rest, parts = truth.removesuffix("\n").split("\n"), _split_at_markers(result.removesuffix("\n"))
         at = 0
         for number, (found, lines) in enumerate(parts):
