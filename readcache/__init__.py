@@ -4,14 +4,14 @@
     session = Session(root="/repo")
     print(session.run("cat src/app.py").text)
 
-Bytes are left out of a reply only if the reader was shown those very bytes, can still see them, and is told where.
+A reply omits a line only if the reader was shown exactly those bytes, can still see them, and is told where they are.
 """
 
 from __future__ import annotations
 
 import sys
 
-TYPE_CHECKING = False  # as in `typing`, which takes a start of Python longer than all that a hook does
+TYPE_CHECKING = False  # as in `typing`, but importing that takes longer than everything that a hook does
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
@@ -67,8 +67,8 @@ __version__ = "0.1.0"
 
 
 def lazy_names(homes: dict[str, str], package: dict[str, Any]) -> Callable[[str], Any]:
-    """A `__getattr__` for the package with these globals, whose public names are imported when they are first used (PEP
-    562): the command line starts without most of them. `homes`: module -> its names, apart by blanks."""
+    """Return a `__getattr__` for the package with these globals (PEP 562). It imports each public name on first use, so
+    that the command line starts without most of them. `homes`: module -> its names, separated by blanks."""
     home_of = {name: module for module, names in homes.items() for name in names.split()}
 
     def get(name: str) -> Any:
@@ -98,12 +98,13 @@ __getattr__ = lazy_names(
 
 
 class _Moved:
-    """Find the modules that moved below `core` by their former names too, for one version: scripts import them."""
+    """Finds the modules that moved below `core` by their former names, too. Scripts import these for one more
+    version."""
 
     names = frozenset(("model", "messages", "shell", "judging", "sync", "restore"))
 
     def find_spec(self, name: str, *_where: object) -> Any:
-        """Return a spec if a module of this former name exists, else None."""
+        """Return a spec if a module of this former name exists; None otherwise."""
         package, _, rest = name.partition(".")
         if package != __name__ or rest.partition(".")[0] not in self.names:
             return None
@@ -113,14 +114,14 @@ class _Moved:
         return is_there and util.spec_from_loader(name, self)  # type: ignore[arg-type]
 
     def create_module(self, spec: Any) -> None:
-        """Let the import system make the module, which is replaced at once."""
+        """Return None, so that the import system creates the module. `exec_module` replaces it."""
 
     def exec_module(self, made: Any) -> None:
-        """Put the moved module in its place, so that each class exists once."""
+        """Replace the created module with the moved one, so that each class exists once."""
         from importlib import import_module
 
         new = made.__name__.replace(__name__, f"{__name__}.core", 1)
         sys.modules[made.__name__] = import_module(new)
 
 
-sys.meta_path.insert(0, _Moved())  # before that of the files: the former package has the path of the new one
+sys.meta_path.insert(0, _Moved())  # before the finder of files: the former package has the new one's path

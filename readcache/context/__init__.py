@@ -1,4 +1,4 @@
-"""Message lists: what compactors work on.
+"""Prune, clear and compact message lists.
 
 from readcache.context import Compactor, clear, mend_and_clear, prune
 """

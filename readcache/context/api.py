@@ -1,4 +1,4 @@
-"""What the models' APIs say: that a request was too long, and how many tokens one had."""
+"""Read answers and errors of the models' APIs: if a request was too long, and how many tokens it had."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from readcache.core.messages.blocks import as_mapping
 
-# OpenAI, Azure, vLLM, Mistral; Anthropic (two); Gemini; Bedrock; Groq; xAI; llama.cpp; LiteLLM's class. A limit of
-# tokens for each minute is something else.
+# Errors of OpenAI, Azure, vLLM, Mistral; Anthropic (two); Gemini; Bedrock; Groq; xAI; llama.cpp; LiteLLM's class. A
+# limit of tokens per minute is a different error, and must not match.
 _SAYINGS = re.compile(
     r"context_length_exceeded|maximum context length"
     r"|prompt is too long|exceed context limit"
@@ -23,7 +23,8 @@ _SAYINGS = re.compile(
 
 
 def is_overflow(error: BaseException) -> bool:
-    """True if the error, or one that it was raised from, says that the request was longer than the context window."""
+    """Return True if the error says that the request was longer than the context window. Check the errors that it was
+    raised from (`__cause__`), too."""
     seen: BaseException | None = error
     while seen is not None:
         if _SAYINGS.search(f"{type(seen).__name__}: {seen} {getattr(seen, 'code', '')}"):
@@ -32,8 +33,8 @@ def is_overflow(error: BaseException) -> bool:
     return False
 
 
-# OpenAI's chat completions, and Gemini: all tokens of a request. Its Responses API counts the cached ones among the
-# input tokens, too; Anthropic's messages and Bedrock's Converse count them beside.
+# OpenAI's chat completions and Gemini report all tokens of a request in one number. So does OpenAI's Responses API:
+# its input tokens include the cached ones. Anthropic's messages and Bedrock's Converse count cached tokens separately.
 _TOTAL = ("prompt_tokens", "prompt_token_count", "promptTokenCount")
 _BESIDE = (
     *("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"),
@@ -42,7 +43,8 @@ _BESIDE = (
 
 
 def prompt_tokens(answer: object) -> int | None:
-    """The tokens of the request by the answer's `usage`; None if there is none."""
+    """Return the number of tokens in the request, from the `usage` of the model's answer. Return None if the answer has
+    none."""
     names = ("usage", "usage_metadata", "usageMetadata")
     found = (answer.get(name) if isinstance(answer, Mapping) else getattr(answer, name, None) for name in names)
     usage = next(filter(None, map(as_mapping, found)), {})

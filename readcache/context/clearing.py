@@ -1,10 +1,10 @@
-"""Clearing: when a conversation has grown too long, its oldest results give way to a note of one line each.
+"""Clear old results: if a conversation is too long, a one-line note replaces each of its oldest results.
 
     messages = clear(messages, session, above=160_000, down_to=60_000)  # before each call of the model
-    messages = mend_and_clear(messages, session)  # the same by the policy's marks, if it has any
+    messages = mend_and_clear(messages, session)  # the same, with the policy's marks if it has any
 
-Rarely and much at once: each clearing has the prompt cache written again from the first cleared result on. What is
-cleared once is never rewritten.
+Clear rarely, and much at a time. After each clearing, the prompt cache is written again from the first cleared result
+on. A cleared result is never rewritten.
 """
 
 from __future__ import annotations
@@ -29,16 +29,19 @@ from readcache.core.model.text import digest
 if TYPE_CHECKING:
     from readcache.session import Session
 
-M = TypeVar("M", bound=Mapping[str, Any])  # a message of the harness's list, whatever it is declared as
-Shown = tuple[str | None, str]  # a call, and the digest of its result's text in a list
+M = TypeVar("M", bound=Mapping[str, Any])  # a message of the harness's list, of any declared type
+Shown = tuple[str | None, str]  # a call's ID, and the digest of its result's text in a list
 
-KEPT_TURNS = 2  # the newest, as in a compaction
-_CLEARED: WeakKeyDictionary[Session, set[Shown]] = WeakKeyDictionary()  # what stood where this process put notes
+KEPT_TURNS = 2  # the newest turns, as in a compaction
+_CLEARED: WeakKeyDictionary[Session, set[Shown]] = WeakKeyDictionary()  # texts that this process replaced
 
 
 def mend_and_clear(messages: list[M], session: Session) -> list[M]:
-    """`Session.mend`, and `clear` where the policy has marks for it (`Policy.clear`). The messages may be those of the
-    last call, or again those that the host keeps, with every result as it was."""
+    """Repair the markers (`Session.mend`), and clear old results if the policy has marks (`Policy.clear`).
+
+    Return the messages. The given list may be the one that the last call returned, or the host's own list, with every
+    cleared result as it was.
+    """
     marks = session.policy.clear
     if marks is None:
         return session.mend(messages)
@@ -46,17 +49,23 @@ def mend_and_clear(messages: list[M], session: Session) -> list[M]:
 
 
 def clear(messages: list[M], session: Session, *, above: int, down_to: int) -> list[M]:
-    """The messages with results cleared, if they have more than `above` tokens: oldest first, until they have no more
-    than `down_to`, or nothing is left to clear. The very same list when nothing is cleared, and every marker is true.
+    """Clear the oldest results if the messages exceed `above` tokens, until at most `down_to` tokens remain.
 
-    These stay: the last two turns and what a marker in them points at, all that is not a result, results too short to
-    be worth a note or that the session does not know, protected files and files of instructions (`Policy.always`). What
-    any other marker points at is as old as that marker; when it goes, the marker says so. Each cleared result leaves a
-    line that says what stood there. Where the list has the result again, by its call, that line takes its place.
+    Stop earlier if nothing more can be cleared. Return a list in which every marker is true: the same list object if
+    nothing changed. A one-line note replaces each cleared result and describes it. If the list contains a cleared
+    result again, with the same call ID, the same note replaces it again.
 
-    The session is told: the next read of these lines is answered in full. With one that only advises, or is off,
-    nothing is cleared, nor in a list that is not well formed (see `repair`). Raises UsageError for marks that have no
-    meaning.
+    Never cleared:
+
+    - the last two turns, and the results that their markers name
+    - everything that is not a result
+    - results that are unknown to the session, or too short to be worth a note
+    - protected files and instruction files (`Policy.always`)
+
+    A result that any other marker names is as old as that marker. If it is cleared, the marker says so.
+
+    The session is told, so the next read of these lines is answered in full. Nothing is cleared if the session only
+    advises or is off, or if the list is not well formed (see `repair`). Raise UsageError unless 0 <= down_to <= above.
     """
     Marks(above, down_to)
     if not session.may_shorten:
@@ -69,14 +78,15 @@ def clear(messages: list[M], session: Session, *, above: int, down_to: int) -> l
         shorter = _clear_oldest(normal, session, excess)
         if shorter is normal:
             break
-        normal = repair_list(session, shorter)  # the markers that it mends may have become longer
+        normal = repair_list(session, shorter)  # repaired markers may have become longer
         messages = cast("list[M]", raw_messages(normal))
     _remember(session, normalise(given), normal)
     return messages
 
 
 def _remember(session: Session, before: Sequence[Message], after: Sequence[Message]) -> None:
-    """Keep what the host had where notes are now. It may have words of its own around a result, which the log lacks."""
+    """Remember the texts of the host that notes have now replaced. The log lacks the words that a host puts around a
+    result."""
     lists = ((part for message in one for part in message.parts if part.kind is Kind.RESULT) for one in (before, after))
     stood, texts = ({part.call_id: part.text for part in results} for results in lists)
     noted = {name for name, text in texts.items() if name in stood and is_note(text, session.tag)}
@@ -84,8 +94,11 @@ def _remember(session: Session, before: Sequence[Message], after: Sequence[Messa
 
 
 def _cleared_before(messages: list[M], session: Session) -> list[M]:
-    """The messages with notes for the results that were cleared. They come back only from a host that keeps them, with
-    the very text that stood there: a result that was never shown may have the id of one that was cleared."""
+    """Return the messages with notes for the results that were cleared before.
+
+    A host that keeps its results sends them again. Replace a result only if its text is exactly the cleared one,
+    because a result that was never shown may have the ID of a cleared one.
+    """
     events = [delivery.event for delivery in session.view.deliveries if delivery.event.origin is Origin.RESULT]
     cleared = {event.call_id: event.text for event in events if is_note(event.text, session.tag)}
     found = [(at, part) for _, _, at, part in answered(normalise(messages)) if part.call_id in cleared]
@@ -106,7 +119,7 @@ def _cleared_before(messages: list[M], session: Session) -> list[M]:
 
 
 def _shown(session: Session, calls: Container[str | None]) -> set[Shown]:
-    """What these calls have had for a result, by the log. Nothing is known where the store cannot be read."""
+    """Return the results that the log has for these calls. Return an empty set if the store cannot be read."""
     try:
         events = [record.event for record in session.events() if record.agent_id == session.agent_id]
     except StoreError:
@@ -117,12 +130,13 @@ def _shown(session: Session, calls: Container[str | None]) -> set[Shown]:
 
 
 def _clear_oldest(messages: Sequence[Message], session: Session, excess: int) -> Sequence[Message]:
-    """The list without its oldest results, until `excess` tokens are saved; the very same list if none may go."""
+    """Return the list with its oldest results cleared, until `excess` tokens are saved. Return the same list object if
+    no result may be cleared."""
     rules = PruneRules(protect_last_turns=KEPT_TURNS, protected=session.policy.always)
     work = Work(messages, (), with_knowledge(rules, messages, session))
     count = session.policy.tokens
     for one in _oldest_first(work):
-        # What is not known to be there is not known to have been cleared, either, once the host shows it again.
+        # If the session does not know a result, it cannot recognise it later, when the host sends the text again.
         is_known = any(known.event.text and known.event.origin is Origin.RESULT for known in one.call.known)
         if excess > 0 and is_known and one.may_go(though_pinned=True):
             before = count(one.text)
@@ -132,7 +146,8 @@ def _clear_oldest(messages: Sequence[Message], session: Session, excess: int) ->
 
 
 def _oldest_first(work: Work) -> list[PrunableResult]:
-    """The results. One that a marker names is as old as the marker: the agent asked for it then."""
+    """Return the results, oldest first. A result that a marker names is as old as the marker, because the agent
+    requested it then."""
     used: dict[str, int] = {}
     for index, one in enumerate(work.results):
         markers = (marker for delivery in one.call.known for marker in delivery.event.markers)

@@ -1,7 +1,7 @@
-"""One compaction: the conversation is split, its old turns are summarised, files are put back, the session is told.
+"""Compact once: split the conversation, summarise its old turns, restore files, and tell the session.
 
-Everything that may have to wait for the model is a coroutine; with a model that is called and not awaited it runs
-through at once.
+Everything that may have to wait for the model is a coroutine. With a model that is called and not awaited, it runs to
+its end without a pause.
 """
 
 from __future__ import annotations
@@ -30,38 +30,39 @@ from readcache.core.sync.sync import Reconciler
 if TYPE_CHECKING:
     from readcache.session import Session
 
-# What the summariser is shown, try after try when it overflows: characters of each text, and the share of the messages,
-# the newest. 10,000 is what mini-swe-agent shows of an output, 2,000 what opencode and Cline show their summariser.
+# The transcript for the summariser, shorter with each try that overflows: characters of each text, and the share of the
+# messages, the newest. The numbers: mini-swe-agent shows 10,000 characters of an output, opencode and Cline show their
+# summariser 2,000.
 TRIES = ((10_000, 1.0), (2_000, 1.0), (500, 0.5))
-MESSAGE_TOKENS = 4  # what a message costs beside its text (OpenAI's cookbook: 3, and its role)
-IMAGE_TOKENS = 1_600  # the most that an image costs, by Anthropic's documentation
-# The restored files take at most a quarter of the trigger, as Claude Code's do of its window (50,000 of 200,000); at
-# first half of what is gained, where that is more.
+MESSAGE_TOKENS = 4  # of a message, besides its text (OpenAI's cookbook: 3, and its role)
+IMAGE_TOKENS = 1_600  # of an image, at most, by Anthropic's documentation
+# Restored files take at most a quarter of the trigger. Claude Code's take a quarter of its window (50,000 of 200,000).
+# In the first try they may take half of the gain, if that is more.
 RESTORED_OF_TRIGGER = 0.25
 RESTORED_OF_GAIN = 0.5
 MOST_RESTORED_OF_GAIN = 0.75
-# Where nothing is old, what was put back shrinks to this share, and goes when it has fewer tokens.
+# If no turn is old, the restored text shrinks to this share. It is removed if it has fewer than `LEAST_SHRUNK` tokens.
 SHRUNK = 0.25
 LEAST_SHRUNK = 1_000
 
 Request = list[dict[str, str]]
-# Raises UsageError when the response must be awaited and may not. None: the model failed too often to be asked.
+# Raises UsageError if the response must be awaited and may not. None: the model failed too often to be asked.
 AskModel = Callable[[Request], Awaitable[Any]] | None
 
 
 class How(enum.Enum):
-    """What became of a conversation."""
+    """The kinds of compaction results."""
 
     NOTHING = "nothing"
     PRUNED = "pruned"
     SUMMARISED = "summarised"
-    MECHANICAL = "mechanical"  # cut without a summary by a model
-    SHRUNK = "shrunk"  # less of what was put back, or nothing, stays
-    CLIPPED = "clipped"  # the texts of the last turn, or the summary, were too long
+    MECHANICAL = "mechanical"  # old turns removed without a model's summary
+    SHRUNK = "shrunk"  # less of the restored text stays, or none
+    CLIPPED = "clipped"  # texts of the last turn, or the summary, were too long and were shortened
 
 
 def count_tokens(messages: Sequence[Message], policy: Policy) -> int:
-    """The tokens of these messages."""
+    """Return the number of tokens in these messages, by the policy's counter."""
     count = policy.tokens
     parts = [part for message in messages for part in message.parts]
     costs = (IMAGE_TOKENS if part.kind is Kind.IMAGE else count(part.text) + count(part.name) for part in parts)
@@ -70,7 +71,7 @@ def count_tokens(messages: Sequence[Message], policy: Policy) -> int:
 
 @dataclass(frozen=True, slots=True)
 class CompactorOptions:
-    """What a compactor was told once and for all."""
+    """The fixed options of a compactor."""
 
     session: Session
     trigger_tokens: int
@@ -80,13 +81,14 @@ class CompactorOptions:
     prompt: str | None = None
 
     def tokens(self, messages: Sequence[Message]) -> int:
-        """The tokens of these messages, by the session's policy."""
+        """Return the number of tokens in these messages, by the session's policy."""
         return count_tokens(messages, self.session.policy)
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """How tight a try is: how many of the last turns stay, and the longest text in them, `most_chars` characters."""
+    """The tightness of a try. `keep_turns`: this many of the last turns stay. `most_chars`: the longest text in them,
+    in characters."""
 
     keep_turns: int
     most_chars: int = sys.maxsize
@@ -95,7 +97,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class CompactionResult:
-    """The messages after a step, what was done, and why there is no model's summary if one was requested."""
+    """The messages after a step, and what was done. `trouble`: why there is no model's summary if one was requested."""
 
     messages: Sequence[Message]
     how: How
@@ -105,7 +107,7 @@ class CompactionResult:
 async def compact_once(
     messages: Sequence[Message], options: CompactorOptions, level: Level, ask: AskModel
 ) -> CompactionResult:
-    """Compacts as tightly as `level` says."""
+    """Compact the messages as tightly as `level` says, and return the result."""
     session = options.session
     split = split_turns(messages, level.keep_turns)
     if not split.old and split.restored:
@@ -120,19 +122,20 @@ async def compact_once(
     text, trouble = await _summarise(split, options, known, ask)
     how = How.SUMMARISED if text else How.MECHANICAL
     text = text or mechanical_summary(split.old, split.summaries, known)
-    # two messages: the summary, and what is put back
+    # two messages: the summary, and the restored section
     left = tokens_that_stay(split, options, level) + session.policy.tokens(text) + 2 * MESSAGE_TOKENS
     gain = options.tokens(messages) - left
     if gain <= 0:
         return CompactionResult(messages, How.NOTHING, trouble)
     room = _room(options, level, gain, left)
-    if split.summaries and not level.is_first:  # what shrank before stays small
+    if split.summaries and not level.is_first:  # a restored section that shrank before stays small
         room = min(room, session.policy.tokens(split.restored))
     return CompactionResult(_restore(split, text, options, level, room), how, trouble)
 
 
 async def _summarise(split: Split, options: CompactorOptions, known: Sequence[str], ask: AskModel) -> tuple[str, str]:
-    """A model's summary, or "" and why there is none. A request that is too long is made shorter."""
+    """Return a model's summary and an empty string, or an empty string and why there is no summary. If a request is too
+    long, try a shorter one. Raise UsageError if the response must be awaited and may not."""
     if ask is None:
         return "", "the model was not asked: it failed too often"
     trouble = ""
@@ -152,13 +155,14 @@ async def _summarise(split: Split, options: CompactorOptions, known: Sequence[st
         if not summary:
             return "", "the response held no summary"
         if count(summary) >= replaced:
-            return "", "the summary was longer than what it was of"
+            return "", "the summary was longer than the text that it summarises"
         return written_summary(summary, transcript, split.summaries, known), ""
     return "", trouble
 
 
 def transcript_of(split: Split, strategies: Collection[str], chars: int, share: float) -> str:
-    """The task, the earlier summaries and the old turns, as the summariser is shown them."""
+    """Return the task, the earlier summaries and the old turns as the text that the summariser is shown. `chars`: the
+    longest text in them, in characters. `share`: the share of the old messages to show, the newest."""
     old = prune_messages(split.old, strategies, PruneRules(max_chars=chars, protect_last_turns=0))
     old = old[len(old) - int(len(old) * share) :]
     earlier = [normalise_one({"role": "user", "content": body_of(summary)}) for summary in split.summaries]
@@ -167,7 +171,7 @@ def transcript_of(split: Split, strategies: Collection[str], chars: int, share: 
 
 
 def _text_of(response: object) -> str:
-    """A model's response, as a text or as a message. Raises TypeError for anything else."""
+    """Return the text of a model's response, which may be a text or a message. Raise TypeError for anything else."""
     if isinstance(response, str):
         return response
     raw = as_mapping(response)
@@ -177,7 +181,8 @@ def _text_of(response: object) -> str:
 
 
 def _restore(split: Split, text: str, options: CompactorOptions, level: Level, room: int) -> list[Message]:
-    """The new list, with the files that were at work put back; the session knows it."""
+    """Return the new list, in which the files that were at work are restored, and tell the session. `room`: the most
+    tokens that the files may take."""
     session = options.session
     budget = replace(options.budget, max_tokens=min(options.budget.max_tokens, room))
     stays, restored = _restore_files(session, [*split.head, *split.kept], split.old, budget)
@@ -188,7 +193,7 @@ def _restore(split: Split, text: str, options: CompactorOptions, level: Level, r
 
 
 def _shrink(messages: Sequence[Message], split: Split, options: CompactorOptions) -> list[Message]:
-    """The list with less of what an earlier compaction put back; the session knows it."""
+    """Return the list with less text restored by an earlier compaction, and tell the session."""
     session = options.session
     had = session.policy.tokens(split.restored)
     budget = replace(options.budget, max_tokens=int(had * SHRUNK) if had >= LEAST_SHRUNK else 0)
@@ -199,7 +204,7 @@ def _shrink(messages: Sequence[Message], split: Split, options: CompactorOptions
 
 
 def _with_texts(messages: Sequence[Message], heading: str, change: Callable[[str], str]) -> list[Message]:
-    """The messages with their texts under this heading changed."""
+    """Return the messages with `change` applied to each text that starts with this heading."""
 
     def changed(text: str) -> str:
         return change(text) if text.startswith(heading) else text
@@ -208,13 +213,13 @@ def _with_texts(messages: Sequence[Message], heading: str, change: Callable[[str
 
 
 def tokens_that_stay(split: Split, options: CompactorOptions, level: Level) -> int:
-    """The tokens of the head and of what is kept of the turns."""
+    """Return the number of tokens in the head and in the kept turns, shortened as `level` says."""
     return options.tokens([*split.head, *clip_messages(split.kept, level.most_chars, options.session.tag)])
 
 
 def _room(options: CompactorOptions, level: Level, gain: int, left: int) -> int:
-    """The tokens that restored files may take. Without them, `gain` are gained and `left` are left: a part of the gain,
-    and less than would reach the trigger."""
+    """Return how many tokens the restored files may take: a part of the gain, and less than would reach the trigger.
+    Without these files, the compaction gains `gain` tokens, and `left` tokens are left."""
     room = options.trigger_tokens * RESTORED_OF_TRIGGER
     if level.is_first:
         room = max(room, gain * RESTORED_OF_GAIN)
@@ -225,14 +230,17 @@ def _restore_files(
     session: Session, messages: Sequence[Message], old: Sequence[Message], budget: Budget
 ) -> tuple[list[Message], str]:
     """Tell the session that these messages stay, that the `old` ones go, and that the working files are shown again.
-    Returns the messages, their markers pointed at that section or retired, and the section's text."""
+
+    Return the messages and the text of the restored section. Stale markers in the messages now name that section, or
+    are retired.
+    """
     raws, view, reconciler = raw_messages(messages), session.view, Reconciler()
     keep: frozenset[str] = frozenset()
     try:
         events = reconciler.reconcile(view, raws, tag=session.tag, gives_back=False).events
         gone = [event.call_ids for event in events if isinstance(event, Forgot)]
         keep = frozenset(delivery.event.call_id for delivery in view.deliveries).difference(*gone)
-    except Exception as error:  # as in `sync`: a list that we do not understand proves nothing visible
+    except Exception as error:  # as in `sync`: an unknown kind of list does not prove that anything is visible
         session.reader.log.fail("", error)
     plan = session.restore_plan(keep=keep, budget=budget, messages=[*old, *messages])
     done = session.compacted(keep=keep, restored=plan)

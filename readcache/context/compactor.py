@@ -1,11 +1,13 @@
-"""The compactor: prunes; if that is not enough, has the older turns summarised, puts back the files that the agent was
-working on, and tells the session, so that no remaining marker points at anything that is gone.
+"""Compact conversations that have become too long.
+
+A `Compactor` prunes first. If that is not enough, it has the older turns summarised and restores the files that the
+agent was working on. It tells the session, so that no remaining marker names a text that is gone.
 
     compactor = Compactor(session, summarize, window=200_000)
     answer, messages = compactor.ask(model, messages)
 
-It calls nothing but its session and `summarize`. If there is no summary, the agent goes on without: with its task, its
-last turns, the files it was working on, and the list of what it read and changed.
+It calls only its session and `summarize`. Without a summary, the agent continues with its task, its last turns, the
+files that it was working on, and the list of files that it read and changed.
 """
 
 from __future__ import annotations
@@ -46,21 +48,23 @@ A = TypeVar("A")  # an answer of the harness's model
 M = TypeVar("M", bound=Raw)  # a message of the harness's list
 T = TypeVar("T")
 
-# After so many failures in a row the model is no longer asked: Claude Code's MAX_CONSECUTIVE_AUTOCOMPACT_FAILURES.
+# After this many failures in a row, the model is no longer asked (Claude Code's MAX_CONSECUTIVE_AUTOCOMPACT_FAILURES).
 MOST_FAILURES = 3
-# Share of the window at which a conversation is compacted: goose's and Cline's.
+# Share of the window at which a conversation is compacted, as in goose and Cline.
 TRIGGER_OF_WINDOW = 0.8
-# Pruning, or a summary, freed enough if what stays is at most this share of the trigger, to which Cline
-# compacts. With more the model would soon be asked again, in the end at every step.
+# Pruning, or a summary, freed enough if the rest is at most this share of the trigger, to which Cline compacts.
+# With a larger rest, the model would soon be asked again, in the end at every step.
 ENOUGH = 0.7
-# Characters of each text of the last turn, when nothing else is left to be made shorter. CooperBench clips at 20,000.
+# Characters of each text of the last turn, if nothing else can be shortened. CooperBench clips at 20,000.
 LAST_TURN_CHARS = (20_000, 5_000, 1_000)
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What the last compaction did, and the tokens before and after. `trouble` says why the model wrote no summary, or
-    why the list is not below its trigger; "" if neither happened."""
+    """A report of the last compaction: what it did, and the tokens before and after.
+
+    `trouble`: why the model wrote no summary, or why the list is not below its trigger; "" if neither happened.
+    """
 
     how: How
     tokens_before: int
@@ -71,13 +75,19 @@ class Report:
 class Compactor:
     """Compacts the conversation of one session.
 
-    `summarize` takes a list of one user message and returns the model's response, a text or a message, or an awaitable
-    of it for the methods that begin with an a. `window`: tokens that the model's context holds. `trigger_tokens`:
-    shorter conversations are left alone; 0.8 of the window if not given. `keep_turns`: so many of the last turns (see
-    `turns`) stay verbatim, fewer where they leave too little room. `budget`: of what is put back. `strategies`: of
-    `prune`. `is_overflow(error)`: did a request fail because it was too long? `prompt`: in place of `SUMMARY_PROMPT`;
-    `{tag}` in it names the tags around the transcript, `{file_map}` is what the log knows. Where the session's policy
-    has marks (`Policy.clear`), results are cleared by these first. Raises UsageError for what has no meaning.
+    - `summarize`: takes a list of one user message and returns the model's response, a text or a message. For the
+      methods whose names start with "a", it may return an awaitable.
+    - `window`: tokens that fit in the model's context.
+    - `trigger_tokens`: shorter conversations are left unchanged (default: 0.8 of the window).
+    - `keep_turns`: this many of the last turns (see `turns`) stay verbatim, fewer if they leave too little room.
+    - `budget`: limits of the restored text.
+    - `strategies`: the strategies of `prune`.
+    - `is_overflow(error)`: returns True if a request failed because it was too long.
+    - `prompt`: replaces `SUMMARY_PROMPT`. In it, `{tag}` names the tags around the transcript, and `{file_map}` is
+      replaced with the facts from the log.
+
+    If the session's policy has marks (`Policy.clear`), results are cleared by these first. Raise UsageError for invalid
+    arguments.
     """
 
     def __init__(
@@ -101,50 +111,61 @@ class Compactor:
         if trigger_tokens <= 0 or keep_turns < 0:
             raise UsageError(f"trigger_tokens={trigger_tokens} must be above 0, and keep_turns={keep_turns} at least 0")
         budget = budget.within(window or int(trigger_tokens / TRIGGER_OF_WINDOW))
-        self.failures = 0  # of `summarize`, in a row; set it to 0 to have the model asked again
+        self.failures = 0  # of `summarize`, in a row; set it to 0 and the model is asked again
         self.report = Report(How.NOTHING, 0, 0)
-        self._read: list[Message] = []  # the list as it was last, each message of it read once
+        self._read: list[Message] = []  # the last list, so that each message is read only once
         self._options = CompactorOptions(session, trigger_tokens, budget, strategies, is_overflow, prompt)
         self._summarize = summarize
         self._levels = levels_of(keep_turns)
-        self._uncounted = 0  # tokens that the model's API counted beyond ours in the last request: its tools, say
-        self._level = 0  # how tight the next compaction is: one more after each that did not get below the trigger
+        self._uncounted = 0  # tokens that only the model's API counted in the last request, such as its tools
+        self._level = 0  # index of the next level: one more after each compaction that stayed above the trigger
 
     def ready(self, messages: list[M], *, tokens: int | None = None) -> list[M]:
-        """The messages as a request may send them: every call with its result, compacted if they are too many, and no
-        marker that points at text that is gone. The very same list when there is nothing to do. `tokens`: what the
-        model's API last said that the conversation has; else they are counted by the session's policy."""
+        """Return the messages as a request may send them; the same list object if nothing has to change.
+
+        Every call has its result, the messages are compacted if they are too many, and no marker names a text that is
+        gone. `tokens`: the size of the conversation that the model's API last reported. If it is None, the session's
+        policy counts the tokens.
+        """
         return run_at_once(self._ready(messages, tokens, waits=False))
 
     def ask(self, model: Callable[[list[M]], A], messages: list[M]) -> tuple[A, list[M]]:
-        """The model's answer, and the messages that it answers, to which the caller adds it. They are `ready`, and if
-        they are too many for the model they are compacted and it is asked again. Raises what the model raises."""
+        """Return the model's answer and the messages that it answers. The caller appends the answer to them.
+
+        The messages are `ready`. If they are too many for the model, they are compacted and the model is asked again.
+        Raise the model's other errors, and its overflow error if compacting gains nothing.
+        """
         return run_at_once(self._ask(model, messages, waits=False))
 
     def maybe_compact(self, messages: list[M], *, tokens: int | None = None) -> list[M]:
-        """The messages to go on with: the very same list below the trigger, and when nothing can be gained. `tokens`:
-        as for `ready`."""
+        """Return the messages to continue with: compacted if they reach the trigger.
+
+        Return the same list object if nothing changed. Below the trigger, only results may be cleared (`Policy.clear`).
+        `tokens`: as for `ready`.
+        """
         return run_at_once(self._compact(messages, tokens, waits=False))
 
     def compact(self, messages: list[M]) -> list[M]:
-        """The messages compacted now, whatever they count, as when the model said that they are too many: each time
-        tighter, where the time before left nothing to gain."""
+        """Return the messages compacted now, at any size, for example if the model rejected them as too many.
+
+        Each call is tighter than the last if that one gained nothing or did not get below the trigger.
+        """
         return run_at_once(self._compact(messages, waits=False, is_forced=True))
 
     async def aready(self, messages: list[M], *, tokens: int | None = None) -> list[M]:
-        """`ready` with a `summarize` that may be asynchronous."""
+        """Do the same as `ready`, with a `summarize` that may be asynchronous."""
         return await self._ready(messages, tokens, waits=True)
 
     async def aask(self, model: Callable[[list[M]], Any], messages: list[M]) -> tuple[Any, list[M]]:
-        """`ask` with a model and a `summarize` that may be asynchronous."""
+        """Do the same as `ask`, with a model and a `summarize` that may be asynchronous."""
         return await self._ask(model, messages, waits=True)
 
     async def amaybe_compact(self, messages: list[M], *, tokens: int | None = None) -> list[M]:
-        """`maybe_compact` with a `summarize` that may be asynchronous."""
+        """Do the same as `maybe_compact`, with a `summarize` that may be asynchronous."""
         return await self._compact(messages, tokens, waits=True)
 
     async def acompact(self, messages: list[M]) -> list[M]:
-        """`compact` with a `summarize` that may be asynchronous."""
+        """Do the same as `compact`, with a `summarize` that may be asynchronous."""
         return await self._compact(messages, waits=True, is_forced=True)
 
     async def _ready(self, messages: list[Any], tokens: int | None, *, waits: bool) -> list[Any]:
@@ -174,7 +195,7 @@ class Compactor:
     async def _compact(
         self, messages: list[Any], tokens: int | None = None, *, waits: bool, is_forced: bool = False
     ) -> list[Any]:
-        """The list for the harness: its own objects where a message is as it was, and copies of the others."""
+        """Return the list for the harness: its own object for each unchanged message, and copies of the others."""
         options = self._options
         if options.session.policy.clear is not None and not is_forced:
             longer, messages = messages, mend_and_clear(messages, options.session)
@@ -215,19 +236,19 @@ class Compactor:
         return [given[id(m.raw)] if id(m.raw) in given else plain(m.raw) for m in result.messages]
 
     def _read_new(self, messages: Sequence[Raw]) -> list[Message]:
-        """The harness's list. Only the messages that changed are read again."""
+        """Return the harness's list as `Message` objects. Only the messages that changed are read again."""
         try:
             pairs = zip_longest(self._read[: len(messages)], messages)
             self._read = [
                 m if m is not None and _is_same(m.raw, raw) else normalise_one(plain(raw)) for m, raw in pairs
             ]
             return self._read
-        except Exception as error:  # a list that cannot be compared or copied is compacted all the same
+        except Exception as error:  # a list that cannot be compared or copied is still compacted
             self._options.session.reader.log.fail("", error)
             return normalise(messages)
 
     async def _compact_if_needed(self, messages: Sequence[Message], trigger: float, ask: AskModel) -> CompactionResult:
-        """Prunes, and does no more where that leaves little enough. A pruning that does not is not recorded."""
+        """Prune, and stop if that frees enough. Otherwise compact the given messages, and do not record the pruning."""
         options = self._options
         rules = PruneRules(protect_last_turns=self._levels[0].keep_turns)
         shorter = prune_known(messages, options.session, options.strategies, rules)
@@ -236,8 +257,10 @@ class Compactor:
         return await compact_once(messages, options, self._roomy_level(messages, trigger), ask)
 
     def _roomy_level(self, messages: Sequence[Message], trigger: float) -> Level:
-        """The level that is due, or a tighter one where what stays would nearly fill the conversation. Where it would
-        overfill it at every level, nothing can be done about it."""
+        """Return the level that is due, or a tighter one if the kept messages would nearly fill the conversation.
+
+        If they would overfill it at every level, return the level that is due, because no level helps.
+        """
         due = self._levels[self._level :]
         tokens = {each: tokens_that_stay(split_turns(messages, each.keep_turns), self._options, each) for each in due}
         unclipped = [level for level in due if level.most_chars == sys.maxsize]
@@ -246,14 +269,14 @@ class Compactor:
 
 
 def _is_same(known: Raw, message: Raw) -> bool:
-    """True if the message is what it was when the copy `known` of it was made."""
+    """Return True if the message equals `known`, the copy that was made of it."""
     return known == message or known == plain(message)
 
 
 def levels_of(keep_turns: int) -> list[Level]:
-    """The tries of a compaction, each tighter than the one before. Dropping a quarter of the turns at a time keeps the
-    tries few: a client of the server may ask for 2**53 turns."""
+    """Return the levels of a compaction, each tighter than the one before."""
     levels = [Level(keep_turns, is_first=True)]
+    # A quarter of the turns at a time keeps the levels few: a client of the server may ask for 2**53 turns.
     while levels[-1].keep_turns > 1:
         levels.append(Level(levels[-1].keep_turns - max(1, levels[-1].keep_turns // 4)))
     return levels + [Level(levels[-1].keep_turns, chars) for chars in LAST_TURN_CHARS]
@@ -262,7 +285,7 @@ def levels_of(keep_turns: int) -> list[Level]:
 async def compact_now(
     messages: Sequence[Message], options: CompactorOptions, levels: Sequence[Level], ask: AskModel
 ) -> CompactionResult:
-    """Compacts by the first of these levels that gains anything."""
+    """Compact by the first of these levels that gains anything. Return the messages unchanged if none does."""
     for level in levels:
         result = await compact_once(messages, options, level, ask)
         if result.how is not How.NOTHING:
@@ -271,20 +294,20 @@ async def compact_now(
 
 
 async def _called(function: Callable[[Any], Any], request: Any, *, waits: bool) -> Any:
-    """What the function gives. Raises UsageError when it has to be awaited and may not."""
+    """Return the function's response, awaited if necessary. Raise UsageError if it must be awaited and may not."""
     response = function(request)
     if not inspect.isawaitable(response):
         return response
     if waits:
         return await response
     if inspect.iscoroutine(response):
-        response.close()  # else Python warns that it was never awaited
+        response.close()  # without this, Python warns that it was never awaited
     name = getattr(function, "__name__", "the function")
     raise UsageError(f"{name} is asynchronous: await aask, aready, acompact or amaybe_compact instead")
 
 
 def run_at_once(coroutine: Coroutine[Any, Any, T]) -> T:
-    """The result of a coroutine that waits for nothing."""
+    """Return the result of a coroutine that waits for nothing. Raise AssertionError if it waits."""
     try:
         coroutine.send(None)
     except StopIteration as end:

@@ -1,4 +1,4 @@
-"""Which results say nothing that others do not say: byte for byte, as a whole or line for line."""
+"""Find results that repeat other results: byte for byte, as a whole or line by line."""
 
 from __future__ import annotations
 
@@ -11,17 +11,16 @@ Line = tuple[str, int, str]  # a file's key, a line number, the line itself
 
 
 class KeptResults:
-    """The results that stay. Texts are compared as Python compares keys of a set, by a 64-bit hash and then by all
-    their bytes."""
+    """The results that stay. Texts are compared like the keys of a set: by a 64-bit hash, then by all their bytes."""
 
     def __init__(self) -> None:
         self._texts: set[str] = set()
         self._lines: list[frozenset[str]] = []  # all lines of each result
-        # (line, must a number stand in front?) -> the first result that holds it, by its place in `_lines`
+        # (line, must its number be printed?) -> the index in `_lines` of the first result that contains it
         self._sources: dict[tuple[Line, bool], int] = {}
 
     def add(self, text: str, source_map: Sequence[MappedSpan]) -> None:
-        """Adds a result; `source_map` say which lines of which files stand in it."""
+        """Add a result. `source_map`: the file lines in its text."""
         lines = split_lines(text)
         for _, line, is_numbered in file_lines(lines, source_map):
             for needs_number in {False, is_numbered}:
@@ -30,9 +29,11 @@ class KeptResults:
         self._lines.append(frozenset(lines))
 
     def contains(self, text: str, source_map: Sequence[MappedSpan]) -> bool:
-        """True if the remaining results say all that this one says: the same bytes in one of them, or the same bytes on
-        the same lines of the same file in one or several. Other lines, such as a header, must stand in the same
-        results."""
+        """Return True if the kept results contain everything that this result says.
+
+        One of them must have the same bytes, or one or several must have the same bytes at the same lines of the same
+        file. Other lines, such as a header, must occur in the same results. Blank lines do not count.
+        """
         if text in self._texts:
             return True
         lines = split_lines(text)
@@ -49,7 +50,7 @@ class KeptResults:
 
 
 def file_lines(lines: list[str], source_map: Sequence[MappedSpan]) -> Iterator[tuple[int, Line, bool]]:
-    """(place in the text, line, does a number stand in front) for each line whose file and number are known."""
+    """Yield (index in the text, line, True if its number is printed) for each line with a known file and number."""
     for mapped in source_map:
         if len(mapped.keys) != 1 or not mapped.first:
             continue

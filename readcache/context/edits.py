@@ -1,4 +1,4 @@
-"""The EDITS: what the agent changed in files, as short diffs, from its calls and from the log."""
+"""Build the EDITS: the agent's changes to files as short diffs, from its calls and from the log."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from readcache.core.messages.tools import replacements
 from readcache.core.model.events import Record, Wrote
 
 EDITS = "EDITS, the newest last (- is what stood there, + what came there):"
-MOST_LINES = 60  # of all edits, the newest
+MOST_LINES = 60  # the newest, of all edits together
 MOST_LINES_OF_EDIT = 6
 MOST_CHARS_OF_LINE = 120
 
 
 def edits(old: Sequence[Message], records: Iterable[Record], root: str, earlier: Sequence[str]) -> list[str]:
-    """The section with the edits in the messages `old`, after those that earlier summaries list; [] if there are
-    none."""
+    """Return the lines of the section with the edits in the messages `old`; [] if there are none. Edits that `earlier`
+    summaries list come first. `records` show which commands wrote a file."""
     wrote = {record.event.call_id: record.event for record in records if isinstance(record.event, Wrote)}
     lines = [line for summary in earlier for line in summary.partition(f"\n{EDITS}\n")[2].splitlines()]
     for call in tool_calls(old, root, Links()):
@@ -30,7 +30,7 @@ def edits(old: Sequence[Message], records: Iterable[Record], root: str, earlier:
 
 
 def _edit(call: ListedCall, wrote: Mapping[str, Wrote]) -> Iterator[str]:
-    """The lines of one edit: its file, and what changed; or the command that changed it."""
+    """Yield the lines of one edit: its file and the changed lines, or the command that changed files."""
     use, changes = call.use, list(replacements(call.call.arguments or {}))
     if use.kind == "write" and changes:
         yield f"{use.path}:"

@@ -1,4 +1,4 @@
-"""A list as the APIs accept it: without what is torn apart or empty, with roles that alternate where they have to."""
+"""Make a list acceptable for the APIs: remove broken and empty parts, and alternate the roles if an API requires it."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from readcache.core.messages.structure import BESIDE_CONTENT, cut_points, repair
 from readcache.core.messages.turns import is_response
 
 _SPEAKERS = ("user", "assistant")
-_UNSAID = (Kind.TEXT, Kind.OTHER)  # parts that say nothing without a text or the name of a type
+_UNSAID = (Kind.TEXT, Kind.OTHER)  # parts that are empty without a text or the name of a type
 
 
 def well_formed(messages: Sequence[Message]) -> Sequence[Message]:
-    """The list repaired and `sendable`; the very same list when it was. Calls at its end that wait for their results
-    stay."""
+    """Return the list repaired and `sendable`; the same list object if it already was. Calls at its end that wait for
+    their results stay."""
     answers = [normalise_one({"role": "tool", "tool_call_id": call_id}) for call_id in _waiting(messages)]
     read = {id(message.raw): message for message in (*messages, *answers)}
-    # `repair` and `normalise` read no `Message` again
+    # `repair` and `normalise` do not read a `Message` again
     repaired = repair(cast("list[Raw]", [*messages, *answers]))
     left = normalise([read.get(id(raw), raw) for raw in repaired])
     out = sendable([message for message in left if not any(message is answer for answer in answers)])
@@ -30,7 +30,8 @@ def well_formed(messages: Sequence[Message]) -> Sequence[Message]:
 
 
 def _waiting(messages: Sequence[Message]) -> Iterator[str | None]:
-    """The calls at the end whose results are still to come: since then nothing was said but other results."""
+    """Yield the IDs of calls at the end whose results are still to come. Yield nothing if anything except results and
+    images follows these calls."""
     last = messages[cut_points(messages)[-1] :]
     made = [part.call_id for message in last for part in message.parts if part.kind is Kind.CALL]
     since = [part for message in last if not is_response(message) for part in message.parts]
@@ -39,8 +40,11 @@ def _waiting(messages: Sequence[Message]) -> Iterator[str | None]:
 
 
 def sendable(messages: Sequence[Message], gone: Sequence[Message] = ()) -> list[Message]:
-    """The list without messages and blocks in which nothing is said. Where calls are blocks, as in Anthropic's API,
-    adjacent messages of one speaker become one, with results first. `gone`: other messages that tell the API by."""
+    """Return the list without messages and blocks that say nothing.
+
+    If calls are blocks, as in Anthropic's API, adjacent messages of one speaker become one message, with results first.
+    `gone`: removed messages, which also show which API it is.
+    """
     said = [(message, raw) for message in messages if (raw := _without_blanks(message)) is not None]
     left = update_all([message for message, _ in said], [raw for _, raw in said])
     if not any(_has_blocks_of_calls(message) for message in (*left, *gone)):
@@ -59,7 +63,7 @@ def sendable(messages: Sequence[Message], gone: Sequence[Message] = ()) -> list[
 
 
 def _without_blanks(message: Message) -> Raw | None:
-    """The message without its empty blocks; None when nothing is left. The result of a call may be empty."""
+    """Return the message without its empty blocks; None if nothing is left. The result of a call may be empty."""
     raw: Raw = message.raw
     if message.role in (*_SPEAKERS, "system", "developer"):
         if not any(part.text.strip() or part.name or part.kind not in _UNSAID for part in message.parts):

@@ -1,4 +1,4 @@
-"""Links a session's deliveries to the results of a message list, with or without ids."""
+"""Link a session's deliveries to the results of a message list, with or without call IDs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from readcache.core.sync.sync import Reconciler
 
 @dataclass(frozen=True, slots=True)
 class PlainResult:
-    """A reply that stands in what is plainly said in the message at `at`: characters of `text`."""
+    """A reply inside the plain text of the message at index `at`: the characters `char_span` of `text`."""
 
     at: int
     text: str
@@ -26,7 +26,7 @@ class PlainResult:
 
 
 class Links:
-    """The links between a view and a list."""
+    """The links between a view and a message list."""
 
     def __init__(self, view: View | None = None, messages: Sequence[Message] = (), tag: str = "") -> None:
         self.plain: list[PlainResult] = []
@@ -46,7 +46,7 @@ class Links:
             self._find_others(results, messages, tag)
 
     def _find_others(self, results: Mapping[str, TextKey], messages: Sequence[Message], tag: str) -> None:
-        """Those that no id in the list names."""
+        """Link the deliveries whose call IDs do not occur in the list."""
         reconciler = Reconciler()
         reconciler.reconcile(self._view, raw_messages(messages), tag=tag, gives_back=False)
         for delivery, location in reconciler.located():
@@ -60,16 +60,16 @@ class Links:
         self.plain.sort(key=lambda plain: (plain.at, plain.char_span))
 
     def deliveries_in(self, at: int, result: Part) -> list[Delivery]:
-        """The replies that stand in this result in the message at `at`, and what the agent wrote in the same calls."""
+        """Return the replies in this result of the message at `at`, and the agent's own texts in the same calls."""
         key = at, result.call_id, result.text
         return [each for delivery in self._at.get(key, ()) for each in self.of_call(delivery)]
 
     def of_call(self, delivery: Delivery) -> list[Delivery]:
-        """The texts of the call that a delivery is of."""
+        """Return the visible texts of the delivery's call."""
         return self._view.of_call(delivery.event.call_id)
 
     def named_from(self, border: int) -> frozenset[str]:
-        """The calls that markers name which stand at message `border` or after it."""
+        """Return the calls that markers in message `border` or later messages name."""
         late = [d for (at, _, _), found in self._at.items() if at >= border for d in found]
         late += [plain.delivery for plain in self.plain if plain.at >= border]
         return frozenset(source for d in late for marker in d.event.markers for source in marker.sources)

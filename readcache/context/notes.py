@@ -1,7 +1,7 @@
-"""What replaces a pruned text: a note of one line, or the two ends of a long text with a note between them.
+"""Replace a pruned text: with a one-line note, or with the two ends of a long text and a note between them.
 
-A note tells of the past and promises nothing about what else is in view, so that no later pruning or compaction can
-make it untrue. It is not a marker: what was pruned no longer counts as seen, and a repeated request is answered anew.
+A note reports the past and promises nothing about other visible texts. So no later pruning or compaction can make it
+untrue. It is not a marker: pruned text no longer counts as seen, and a repeated request is answered from scratch.
 
     [PRUNED 7f3a: app.py lines 1-40; the same bytes were shown again later; repeat to see]
 """
@@ -15,29 +15,30 @@ from readcache.core.messages.blocks import Raw
 from readcache.core.messages.editing import with_arguments, with_result_text, with_texts
 from readcache.core.messages.messages import Kind, Message, update_all
 
-# Characters: what mini-swe-agent's template shows of a longer output (5,000 of either end), as CooperBench's does.
+# Characters. The templates of mini-swe-agent and CooperBench show as many of a longer output: 5,000 of either end.
 MOST_CHARS = 10_000
-NOTE_CHARS = 100  # room for the line that says what is gone
-MOST_NAMED = 3  # files, and stretches of a file; as many as a marker names sources
+NOTE_CHARS = 100  # room for the note between the two ends
+MOST_NAMED = 3  # files, and ranges of a file; a marker names as many sources
 
 
 def note_line(tag: str, text: str) -> str:
-    """The line that says what was pruned, with the session's tag if there is one."""
+    """Return the note with this text, and with the session's tag if there is one."""
     return f"[PRUNED {tag}: {text}]" if tag else f"[PRUNED: {text}]"
 
 
 def is_note(text: str, tag: str = "") -> bool:
-    """True for a note and nothing else: of the session with that tag, if one is given."""
+    """Return True if the text is a note and nothing else. If a tag is given, the note must be from that session."""
     return text.startswith(f"[PRUNED {tag}: " if tag else "[PRUNED") and text.endswith("]") and "\n" not in text
 
 
 def has_note(text: str) -> bool:
-    """True if one of its lines begins like a note. Then its lines cannot be counted."""
+    """Return True if one of the lines starts like a note. The lines of such a text cannot be counted."""
     return text.startswith("[PRUNED") or "\n[PRUNED" in text
 
 
 def spell_file_lines(ranges: Sequence[tuple[str, int, int]]) -> str:
-    """`app.py lines 1-40, 90-95 and b.py lines 3-9` for (path, first, last) in order."""
+    """Return `app.py lines 1-40, 90-95 and b.py lines 3-9` for (path, first, last) in order. Lines are 1-based and
+    inclusive. At most `MOST_NAMED` files, and ranges of each, are named."""
     spans: dict[str, list[str]] = {}
     for path, first, last in ranges:
         spans.setdefault(path, []).append(f"{first}-{last}")
@@ -52,9 +53,10 @@ def _few(names: list[str]) -> list[str]:
 
 
 def clip_text(text: str, most: int, tag: str = "") -> str:
-    """The text, or its two ends with a note between them: at most `most` characters in all, and at least the note.
+    """Return the text, or its two ends with a note between them.
 
-    A line is cut only where it alone is longer than an end may be.
+    The result has at most `most` characters, or only the note if that is longer. A line is split only if it is longer
+    than an end may be.
     """
     if len(text) <= most:
         return text
@@ -79,8 +81,8 @@ def _tail(text: str, most: int) -> str:
 
 
 def clip_messages(messages: Sequence[Message], most: int, tag: str = "") -> list[Message]:
-    """The messages with no text in them longer than `most` characters: results, what is said, and each argument of a
-    call, which stays valid JSON. A message without such a text is the same object."""
+    """Return the messages with each text shortened to `most` characters: results, plain texts and arguments of calls.
+    Arguments stay valid JSON. A message without a longer text is the same object."""
     return update_all(messages, [_clip_message(message, most, tag) for message in messages])
 
 

@@ -1,7 +1,7 @@
-"""Builds the request for a summary, and reads the model's response.
+"""Build the request for a summary, and read the model's response.
 
-The model that summarises is shown a document and asked for a text. There is no turn for it to go on with and no tool to
-call: the conversation is inside one user message, between tags that stand nowhere else in it.
+The model that summarises is shown a document and asked for a text. It has no turn to continue and no tool to call. The
+conversation is inside one user message, between tags that appear nowhere else in it.
 """
 
 from __future__ import annotations
@@ -72,23 +72,26 @@ def _prompt(*, is_known: bool) -> str:
     return "\n\n".join([*parts, *[_FILE_MAP_IS_KNOWN] * is_known, _NUMBERS])
 
 
-# The request without a session; `{tag}` names the tags around the transcript.
+# The prompt without a session. `{tag}` names the tags around the transcript.
 SUMMARY_PROMPT = _prompt(is_known=False)
 
 
 def summary_request(
     messages: Sequence[Raw | Message], session: Session | None = None, *, prompt: str | None = None
 ) -> list[dict[str, str]]:
-    """The request for a summary of these messages: a list of one user message, for any API. With a session the FILE MAP
-    is filled in from its log. `prompt`: in place of ours, see `Compactor`."""
+    """Return the request for a summary of these messages: a list of one user message, for any API.
+
+    If a session is given, its log fills in the FILE MAP. `prompt`: replaces readcache's prompt, see `Compactor`.
+    """
     normal = normalise(messages)
     return request_of(serialize_transcript(normal), known_lines(session, normal), prompt)
 
 
 def request_of(transcript: str, known: Sequence[str], prompt: str | None = None) -> list[dict[str, str]]:
-    """The request for a summary of a transcript, when `known` are the lines of the FILE MAP, where it is known."""
+    """Return the request for a summary of a transcript. `known`: the lines of the FILE MAP; empty if it is not
+    known."""
     tag = f"transcript-{digest(transcript)[:8]}"
-    while tag in transcript:  # nothing inside can close what is opened outside
+    while tag in transcript:  # so that no text in the transcript can close the tag around it
         tag = f"transcript-{digest(tag)[:8]}"
     asked = _prompt(is_known=bool(known)) if prompt is None else prompt
     asked = asked.replace("{tag}", tag).replace("{file_map}", "\n".join(known))
@@ -96,8 +99,8 @@ def request_of(transcript: str, known: Sequence[str], prompt: str | None = None)
 
 
 def known_lines(session: Session | None, old: Sequence[Message], earlier: Sequence[str] = ()) -> list[str]:
-    """The lines of the FILE MAP and of the EDITS in the messages `old` and in earlier summaries; none without a
-    session, or when its store fails."""
+    """Return the lines of the FILE MAP, and of the EDITS in the messages `old` and in earlier summaries. Return []
+    without a session, or if its store fails."""
     if session is None:
         return []
     try:
@@ -116,11 +119,14 @@ _TAGGED = re.compile(
 
 
 def summary_in(response: str) -> str:
-    """The summary in a response: without the analysis, and without the reasoning that small models leave in their
-    text, closed, never closed, or never opened. "" when there is nothing else."""
+    """Return the summary in a response, without the analysis; an empty string if there is nothing else.
+
+    Small models leave their reasoning in the text, and it is removed, too. Its tags may be complete, or the opening or
+    the closing tag may be missing.
+    """
     at = 0
     for tagged in _TAGGED.finditer(response):
-        if tagged["summary"] is not None:  # up to the last end of it: a summary may quote HTML
+        if tagged["summary"] is not None:  # up to the last closing tag, because a summary may quote HTML
             return tagged["summary"].strip()
         if tagged["end"] is not None:
             return response[at : tagged.start()].strip()

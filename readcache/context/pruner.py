@@ -1,6 +1,6 @@
-"""Pruning: results that say nothing new, are out of date, or are too long, give way to a note of one line.
+"""Prune message lists: a one-line note replaces repeated or outdated results; oversized results are shortened.
 
-Calls and results are never removed, so that a list stays well formed. Pruning a list twice is pruning it once.
+Calls and results are never removed, so a list stays well formed. Pruning a list again changes nothing.
 """
 
 from __future__ import annotations
@@ -40,27 +40,28 @@ from readcache.core.model.text import count_lines
 if TYPE_CHECKING:
     from readcache.session import Session
 
-# A note must save this many times its own characters, as a marker must.
+# A result must be at least this many times as long as its note. Omitted lines and their marker have the same limit.
 GAIN = 2
 
 
 @dataclass(frozen=True, slots=True)
 class PruneRules:
-    """How to prune. `links`: what a session knows of the list; `pinned` are calls that a visible marker names."""
+    """The options of a pruning. `links`: the session's deliveries in the list. `pinned`: the calls that visible markers
+    name."""
 
     max_chars: int = MOST_CHARS
-    min_chars: int = MIN_CHARS  # shorter results and arguments are never touched
+    min_chars: int = MIN_CHARS  # shorter results and arguments stay unchanged
     protected: tuple[str, ...] = ()
     protect_last_turns: int = 1
     tag: str = ""
     root: str = "/"
     links: Links = field(default_factory=Links)
     pinned: frozenset[str] = frozenset()
-    prices: Prices | None = None  # None: the prompt cache is not to be spared
+    prices: Prices | None = None  # None: ignore the cost of the prompt cache
 
 
 def prune_messages(messages: Sequence[Message], strategies: Collection[str], rules: PruneRules) -> Sequence[Message]:
-    """The list pruned by these of `STRATEGIES`; the very same list when nothing is."""
+    """Return the list pruned by the given ones of `STRATEGIES`; the same list object if nothing changed."""
     work = Work(messages, strategies, rules)
     for name, strategy in STRATEGIES.items():
         if name in strategies:
@@ -69,7 +70,7 @@ def prune_messages(messages: Sequence[Message], strategies: Collection[str], rul
 
 
 def _without_images(messages: Sequence[Message], rules: PruneRules) -> list[Message]:
-    """The messages with notes for the images that are neither in the task nor in the last turns."""
+    """Return the messages with notes instead of images. Images in the task and in the last turns stay."""
     first = next(iter(turn_starts(messages)), len(messages))
     border = last_turns(messages, rules.protect_last_turns)
     note = notes.note_line(rules.tag, "an image was shown here")
@@ -80,7 +81,7 @@ def _without_images(messages: Sequence[Message], rules: PruneRules) -> list[Mess
 
 
 class Work:
-    """The changes gathered so far."""
+    """A pruning in progress: the results of a list, and the changes gathered until now."""
 
     def __init__(self, messages: Sequence[Message], strategies: Collection[str], rules: PruneRules) -> None:
         self.rules, self._given = rules, messages
@@ -89,12 +90,15 @@ class Work:
             messages = _without_images(messages, rules)
         self._shown = messages
         self.border = last_turns(messages, rules.protect_last_turns)
-        self.needed = rules.links.named_from(self.border)  # what the last turns say stands there has to
+        self.needed = rules.links.named_from(self.border)  # calls that markers in the last turns name
         self.raws = raw_messages(messages)  # with the arguments that were changed
         self.results = [PrunableResult(self, tool_call) for tool_call in tool_calls(messages, rules.root, rules.links)]
 
     def first_worth(self, saved: Mapping[int, int]) -> int:
-        """The first message at which saving so many characters, by message, costs no more than it saves."""
+        """Return the index of the first message at which a change costs no more than it saves.
+
+        `saved`: characters that would be saved, by message. Return 0 if the rules have no prices.
+        """
         prices = self.rules.prices
         if prices is None:
             return 0
@@ -104,12 +108,12 @@ class Work:
         return first_that_pays(sizes, saved, min(changed, default=len(sizes)), prices)
 
     def finish(self) -> Sequence[Message]:
-        """The messages with all changes; the very same list when there are none."""
+        """Return the messages with all changes; the same list object if there are none."""
         changed = [one for one in self.results if one.text != one.call.result.text]
         linked = [(one.call.result_at, one.call.result, one.text) for one in changed if one.call.plain is None]
         texts = {(at, result.call_id, result.nth, result.text): text for at, result, text in linked}
         self.raws = with_parts(self.raws, texts)
-        for one in reversed(changed):  # the last in a text first: what is before it stays in its place
+        for one in reversed(changed):  # from the end of a text: the spans of earlier results stay valid
             if one.call.plain is not None:
                 raw = self.raws[one.call.result_at]
                 self.raws[one.call.result_at] = with_texts(raw, partial(_spliced, one.call.plain, one.text))
@@ -118,22 +122,22 @@ class Work:
 
 
 class PrunableResult:
-    """A result, and the `text` to put in its place."""
+    """A result, and the `text` that replaces it."""
 
     def __init__(self, work: Work, tool_call: ListedCall) -> None:
         self.call, self.text = tool_call, tool_call.result.text
         self.names = {delivery.event.call_id for delivery in tool_call.known}
-        self.is_noted = False  # it gave way to a note
+        self.is_noted = False  # a note replaced it
         self._work, self._rules = work, work.rules
 
     @cached_property
     def source_map(self) -> tuple[MappedSpan, ...]:
-        """The lines of files in the result."""
+        """The lines of files in the result; empty if the result is a note."""
         return () if notes.is_note(self.call.result.text) else source_map_of(self.call, self._rules.tag)
 
     @cached_property
     def is_protected(self) -> bool:
-        """Return True if it may be about a file that a glob protects, or contains what is certainly a secret."""
+        """True if the result may concern a file that a glob protects, or certainly contains a secret."""
         globs, command, text = self._rules.protected, self.call.use.command, self.call.result.text
         paths = {self.call.file, *(key for mapped in self.source_map for key in mapped.keys)}
         if (
@@ -145,8 +149,11 @@ class PrunableResult:
         return command is not None and may_name(command, globs)
 
     def may_go(self, *, though_pinned: bool = False) -> bool:
-        """True if the result may be pruned: it is not short, not of a protected file, not in the last turns, and they
-        do not need it."""
+        """Return True if the result may be pruned.
+
+        Return False if it is in the last turns or their markers name it, if a note already replaced it, or if it is
+        short or protected. Unless `though_pinned`, also return False if any visible marker names it.
+        """
         if self.call.result_at >= self._work.border or self.is_noted or not self.names.isdisjoint(self._work.needed):
             return False
         if not though_pinned and not self.names.isdisjoint(self._rules.pinned):
@@ -154,27 +161,32 @@ class PrunableResult:
         return len(self.text) >= self._rules.min_chars and not self.is_protected
 
     def will_be_truncated(self) -> bool:
-        """True if only the two ends of the result are to stay."""
+        """Return True if only the two ends of the result will stay."""
         is_long = len(self.text) > self._rules.max_chars and not notes.is_note(self.text)
         return self._work.truncates and is_long and self.may_go()
 
     def shows_only_files(self) -> bool:
-        """True if all lines of the result are known lines of files. Headers of read tools do not count ("Here's the
-        result of running `cat -n` on …")."""
+        """Return True if all lines of the result are known lines of files.
+
+        Headers of read tools do not count ("Here's the result of running `cat -n` on …").
+        """
         is_complete = sum(mapped.count for mapped in self.source_map) == count_lines(self.call.result.text)
         return (is_complete or self.call.use.kind == "read") and bool(name_spans(self.source_map))
 
     def note(self, why: str, *, may_be_asked_again: bool = True) -> None:
-        """Lets the result give way to a note, if that is worth it. A call that may do more than read is not to be
-        repeated."""
+        """Replace the result with a note, if that saves enough characters (`GAIN`).
+
+        `why`: the end of the note. `may_be_asked_again`: the note may suggest repeating the call.
+        """
         named = name_spans(self.source_map)
+        # A call that may do more than read must not be repeated.
         asks = may_be_asked_again and self.call.is_read and named
         note = notes.note_line(self._rules.tag, f"{self._what()}{why}{f'; {ASK_AGAIN}' if asks else ''}")
         if len(self.text) >= GAIN * len(note):
             self.text, self.is_noted = note, True
 
     def _what(self) -> str:
-        """The result in words."""
+        """Describe the result in the words of a note."""
         named = notes.spell_file_lines(name_spans(self.source_map))
         if self.shows_only_files():
             return named
@@ -186,7 +198,7 @@ class PrunableResult:
 
 
 def _spliced(plain: PlainResult, new: str, text: str) -> str:
-    """`text` with `new` in the place of the result in it. What follows that may be changed already."""
+    """Return `text` with `new` instead of the result in it. The text after the result may already be changed."""
     start, end = plain.char_span
     is_it = text.startswith(plain.text[:end])
     return text[:start] + new + text[end:] if is_it else text
@@ -196,13 +208,13 @@ def _spliced(plain: PlainResult, new: str, text: str) -> str:
 
 
 def _errored_inputs(work: Work) -> None:
-    """Long arguments of calls that failed. A command that failed may have written a file before that, and what it wrote
-    may be nowhere else in view: its text stays."""
+    """Replace long arguments of calls that failed."""
     for one in work.results:
         call, at = one.call.call, one.call.call_at
         is_late = max(one.call.result_at, at) >= work.border
         if is_late or not one.names.isdisjoint(work.rules.pinned):
             continue
+        # A command may have written a file before it failed. Its text stays, as it may be visible nowhere else.
         if not failed_and_wrote_nothing(one.call) or one.is_protected:
             continue
         given = dict(call.arguments or {})
@@ -216,55 +228,55 @@ def _errored_inputs(work: Work) -> None:
 
 
 def _superseded_reads(work: Work) -> None:
-    """Reads of nothing but files that a later call overwrote as a whole."""
+    """Prune reads that show only files that a later call overwrote completely."""
     gone: set[str] = set()
     for one in reversed(work.results):
-        # A marker that names it is mended: it is old, too.
+        # A marker that names it is old, too, and is repaired.
         may_go = gone and one.may_go(though_pinned=True) and one.shows_only_files()
         if may_go and gone.issuperset(mapped.keys[0] for mapped in one.source_map):
             why = " as read before the whole file was overwritten; read it again to see it now"
             one.note(why, may_be_asked_again=False)
-        gone |= overwritten(one.call)  # after it: what it shows itself, it may have written
+        gone |= overwritten(one.call)  # last, because a call may show what it wrote itself
 
 
 def _duplicate_outputs(work: Work) -> None:
-    """Results that later ones hold, as a whole or line for line. What an error says stays. Never drop a result in
-    favour of one that is dropped too. A result that will be clipped offers only its two ends."""
+    """Prune results that later results contain, as a whole or line by line. Results that report an error stay."""
     kept, truncated = KeptResults(), set[str]()
     for one in reversed(work.results):
         text = one.text
         if notes.has_note(text):
             continue
+        # Every comparison is with results that stay, so that no result is dropped for one that is dropped, too.
         if not one.call.result.is_error and one.may_go():
             if kept.contains(text, one.source_map):
                 one.note("; the same bytes were shown again later")
             elif text in truncated:
                 one.note("; a later result shows both ends")
-        if one.will_be_truncated():
+        if one.will_be_truncated():  # only its two ends stay
             truncated.add(text)
         elif not one.is_noted:
             kept.add(text, one.source_map)
 
 
 def _oversized_outputs(work: Work) -> None:
-    """The middle of long results."""
+    """Remove the middle of long results."""
     for one in work.results:
         if one.will_be_truncated():
             one.text = clip_text(one.text, work.rules.max_chars, work.rules.tag)
 
 
 def _outdated_reads(work: Work) -> None:
-    """Reads of one file whose lines were read again after it changed, where that costs no more than it saves."""
+    """Prune reads of one file whose lines were read again after it changed, if that costs no more than it saves."""
     outdated = list(_outdated(work))
     first = work.first_worth({one.call.result_at: len(one.call.result.text) for one, _ in outdated})
     for one, what in outdated:
         if one.call.result_at >= first:
-            one.text = one.call.result.text  # it may have been cut
+            one.text = one.call.result.text  # without the shortening by another strategy
             one.note(f" as read before the file changed; {what} read again later", may_be_asked_again=False)
 
 
 def _outdated(work: Work) -> Iterator[tuple[PrunableResult, str]]:
-    """Each outdated read, and what was read again."""
+    """Yield each outdated read, and the words for the lines that were read again."""
     later = LaterReads()
     noted_spans = {one.call.result.text: name_spans(one.source_map) for one in work.results if one.is_noted}
     for one in reversed(work.results):
@@ -277,13 +289,13 @@ def _outdated(work: Work) -> Iterator[tuple[PrunableResult, str]]:
             later.add(text, one.source_map)
 
 
-# In the order in which they are applied: what goes for one reason is not looked at for the next.
+# In the order of application: the next strategies skip a result that one of them replaced.
 STRATEGIES: dict[str, Callable[[Work], None]] = {
     "errored_inputs": _errored_inputs,
     "superseded_reads": _superseded_reads,
     "duplicate_outputs": _duplicate_outputs,
     "oversized_outputs": _oversized_outputs,
-    "outdated_reads": _outdated_reads,  # the last: it goes by what the others change
+    "outdated_reads": _outdated_reads,  # last, because its cost depends on the other changes
 }
 ALL_STRATEGIES = tuple(STRATEGIES)
 
@@ -300,20 +312,20 @@ def prune(
     max_chars: int = MOST_CHARS,
     protected: Sequence[str] = (),
 ) -> list[Raw]:
-    """The messages with what is not needed pruned: the very same list when nothing is.
+    """Return the messages without unneeded texts; the same list object if nothing changed.
 
-    - `duplicate_outputs`: results whose bytes stand in later ones, where the agent is at work.
-    - `superseded_reads`: reads of a file that was then overwritten as a whole. An edit supersedes nothing.
-    - `errored_inputs`: long arguments of calls that failed; what the tool said stays.
-    - `oversized_outputs`: results of more than `max_chars` characters keep their head and tail; images become a text.
-    - `outdated_reads`: reads of a file that was read again after it changed, wholly or in the same lines. They go where
-      something before them is pruned anyway, or where it costs less, by the policy's prices, to have the prompt cache
-      written again than to go on reading them.
+    - `duplicate_outputs`: results whose bytes also occur in later results, closer to the agent's current work.
+    - `superseded_reads`: reads of a file that was then overwritten completely. An edit supersedes nothing.
+    - `errored_inputs`: long arguments of calls that failed. The tool's answer stays.
+    - `oversized_outputs`: results of more than `max_chars` characters keep their head and tail. A text replaces images.
+    - `outdated_reads`: reads of a file that was read again after it changed, completely or in the same lines. They are
+      pruned if something before them is pruned anyway. They are also pruned if, by the policy's prices, writing the
+      prompt cache again costs less than carrying them.
 
-    The last `protect_last_turns` turns (see `turns`) stay as they are; calls and results are never removed. `protected`
-    are globs of files never pruned, beside those of the session's policy. A session is told what is gone, and markers
-    that pointed there are mended; with one that only advises, or is off, nothing is pruned. Raises UsageError for an
-    unknown strategy.
+    The last `protect_last_turns` turns (see `turns`) stay unchanged. Calls and results are never removed. `protected`:
+    globs of files that are never pruned, in addition to the globs of the session's policy. The session is told which
+    texts are gone, and markers that named them are repaired. Nothing is pruned if the session only advises or is off.
+    Raise UsageError for an unknown strategy.
     """
     check_strategies(strategies)
     prices = Prices() if session is None else session.policy.prices
@@ -323,14 +335,14 @@ def prune(
         out = prune_messages(normal, strategies, rules)
         return messages if out is normal else raw_messages(out)
     while (out := prune_known(normal, session, strategies, rules)) is not normal:
-        # After this it may know more of the list, and fewer markers name its results.
+        # Now the session may know more of the list, and fewer markers may name its results.
         normal = repair_list(session, out)
         messages = raw_messages(normal)
     return messages
 
 
 def check_strategies(strategies: Collection[str]) -> None:
-    """Raises UsageError for an unknown strategy."""
+    """Raise UsageError for an unknown strategy."""
     unknown = sorted(set(strategies).difference(STRATEGIES))
     if unknown:
         raise UsageError(f"unknown pruning strategy {unknown[0]!r}: choose from {', '.join(STRATEGIES)}")
@@ -339,21 +351,21 @@ def check_strategies(strategies: Collection[str]) -> None:
 def prune_known(
     messages: Sequence[Message], session: Session, strategies: Collection[str], rules: PruneRules
 ) -> Sequence[Message]:
-    """`prune_messages` with the session's knowledge of the calls. The session is not told. With one that only advises,
-    or is off, nothing is pruned."""
+    """Return the messages pruned by `prune_messages`, with the session's knowledge of the calls. The session is not
+    told. Nothing is pruned if it only advises or is off."""
     if session.policy.mode is not Mode.ON:
         return messages
     return prune_messages(messages, strategies, with_knowledge(rules, messages, session))
 
 
 def with_knowledge(rules: PruneRules, messages: Sequence[Message], session: Session) -> PruneRules:
-    """The rules with what the session knows of the list and what its policy says."""
+    """Return the rules, extended with the session's knowledge of the list and with its policy."""
     view = session.view
     pointed_at = (source for d in view.deliveries for marker in d.event.markers for source in marker.sources)
     return replace(
         rules,
         links=Links(view, messages, session.tag),
-        root=NOWHERE,  # of calls that it does not know, it does not know the directory either
+        root=NOWHERE,  # for calls that the session does not know: their directory is unknown, too
         tag=session.tag,
         min_chars=session.policy.min_chars,
         protected=(*rules.protected, *session.policy.protected),
@@ -362,7 +374,7 @@ def with_knowledge(rules: PruneRules, messages: Sequence[Message], session: Sess
 
 
 def repair_list(session: Session, messages: Sequence[Message]) -> list[Message]:
-    """Tell the session that these are now the messages, and that the model was shown every reply in them. Returns them
+    """Tell the session that these are now the messages, and that the model was shown every reply in them. Return them
     with every marker true."""
     raws = raw_messages(messages)
     synced = session.reader.sync(raws, gives_back=False)

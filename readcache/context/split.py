@@ -1,4 +1,4 @@
-"""The parts of a conversation at a compaction: what always stays, what is summarised, what is kept."""
+"""Split a conversation for a compaction: the part that always stays, the old turns to summarise, the turns to keep."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ OWN_HEADINGS = (summary.HEADING, summary.RESTORED_HEADING)
 class Split:
     """A conversation in its parts.
 
-    `head`: what stands before the first turn, instructions and task. `summaries`: of earlier compactions, oldest first;
-    `restored`: the text of what they put back. `old` is to be summarised, `kept` stays and begins at
-    message `split_at` of the list.
+    `head`: the messages before the first turn: instructions and the task. `summaries`: texts of earlier compactions,
+    oldest first. `restored`: the text that they restored. `old`: the messages to summarise. `kept`: the messages that
+    stay, from message `split_at` of the list on.
     """
 
     head: list[Message]
@@ -35,12 +35,14 @@ class Split:
 
 
 def split_turns(messages: Sequence[Message], keep_turns: int) -> Split:
-    """The parts, when the last `keep_turns` turns are kept, or more where the list may not be cut there: where it may
-    be cut nowhere before, less. A restored section of an earlier compaction, identified by its heading, is in none of
-    them."""
+    """Split the messages so that the last `keep_turns` turns are kept.
+
+    If the list may not be cut there, more turns are kept. If it may not be cut anywhere before, fewer are kept. A
+    restored section of an earlier compaction is recognised by its heading. Its text is in `restored` only.
+    """
     head: list[Message] = []
-    sections: list[str] = []  # summaries, and what was put back
-    since: list[Message] = []  # what the user said in a message that holds a summary
+    sections: list[str] = []  # summaries and restored texts
+    since: list[Message] = []  # the user's words after a summary in the same message
     was_compacted = False
     first = 0
     for message in messages:
@@ -66,7 +68,7 @@ def split_turns(messages: Sequence[Message], keep_turns: int) -> Split:
 
 
 def _with_content(message: Message, blocks: list[Any]) -> list[Message]:
-    """The message with these blocks alone; none without blocks."""
+    """Return the message with only these blocks, as a list; [] if there are no blocks."""
     return [normalise_one(with_blocks(message.raw, blocks))] if blocks else []
 
 

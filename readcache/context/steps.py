@@ -1,10 +1,10 @@
-"""A compaction in two steps, for a host that calls the model itself, such as a program in another language.
+"""Compact in two steps, for a host that calls the model itself, such as a program in another language.
 
     request = compaction_request(messages, session)  # the host sends it to a model, and gets a summary
     messages, report = compact_with(messages, session, summary)
 
-Nothing is remembered between the steps: both take the same list. What the conversation gained meanwhile is appended
-afterwards, because the summary does not cover it.
+Nothing is remembered between the steps: both take the same list. Append messages that arrive in the meantime
+afterwards, because the summary does not cover them.
 """
 
 from __future__ import annotations
@@ -26,14 +26,17 @@ from readcache.core.model.policy import Budget
 if TYPE_CHECKING:
     from readcache.session import Session
 
-KEEP_TURNS = 2  # as a `Compactor` does
+KEEP_TURNS = 2  # the default of `Compactor`
 
 
 def compaction_request(
     messages: Sequence[Raw], session: Session, *, keep_turns: int = KEEP_TURNS, attempt: int = 0
 ) -> Request:
-    """The first request that `Compactor.compact` would make: a list of one user message; [] when no turn is old enough
-    to be summarised. `attempt`: how many requests for this list were longer than the model's window."""
+    """Return the first request that `Compactor.compact` would make: a list of one user message.
+
+    Return [] if no turn is old enough to be summarised. `attempt`: how many requests for this list were longer than the
+    model's window.
+    """
     normal = well_formed(normalise(messages))
     for level in levels_of(keep_turns):
         split = split_turns(normal, level.keep_turns)
@@ -52,9 +55,12 @@ def compact_with(
     trigger_tokens: int | None = None,
     budget: Budget = Budget(),  # noqa: B008  frozen
 ) -> tuple[list[Raw], Report]:
-    """The messages compacted with the model's answer to `compaction_request`, and what was done. Without a summary the
-    old turns go mechanically, as when the model fails. `trigger_tokens`: by default what the list counts now."""
-    answers = iter([summary])  # for these old turns alone: a tighter try takes more of them, which it does not cover
+    """Return the messages compacted with the model's answer to `compaction_request`, and a report.
+
+    Without a summary, the old turns are removed mechanically, as when the model fails. `trigger_tokens`: by default,
+    the current number of tokens in the list.
+    """
+    answers = iter([summary])  # only for these old turns: it does not cover the turns that a tighter try adds
 
     async def ask(_: Request) -> str:
         return next(answers, "")

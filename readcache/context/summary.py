@@ -1,4 +1,4 @@
-"""A summary: the text that takes the place of old turns, with what is known of its numbers, of edits and of files."""
+"""Write a summary: the text that replaces old turns, with known facts about its numbers, edits and files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from readcache.core.restore import plan as restore
 
 HEADING = "## Summary of the conversation so far"
 RESTORED_HEADING = f"## {restore.HEADING}"
-# A line that begins as ours do is moved in by a space: what a model or a user says must not pass for what the log says.
+# A line that starts like one of these is indented by a space: text of a model or a user must not look like the log's.
 _OURS = re.compile(
     "^(?=" + "|".join(map(re.escape, (HEADING, RESTORED_HEADING, EDITS, FILE_MAP, KEY_SYMBOLS))) + ")", re.M
 )
@@ -25,20 +25,23 @@ _NO_SUMMARY = (
     "No summary could be made: {count} messages were removed here without one. Their changes are in the files; check"
     " those, and the list below, before you repeat any work."
 )
-# Characters of a user's message, and of an earlier summary, if no model writes a new one.
+# Characters of a user's message, and of an earlier summary, if no model writes a new summary.
 USER_CHARS = 2_000
 EARLIER_CHARS = 10_000
 
 
 def written_summary(text: str, transcript: str, earlier: Sequence[str], known: Sequence[str]) -> str:
-    """The summary of a model, with what is known about its numbers, the edits and the files."""
+    """Return a model's summary, followed by the known facts about its numbers, the edits and the files."""
     return _sections([_OURS.sub(" ", text), *doubts(text, transcript, earlier, known)], known)
 
 
 def doubts(summary: str, transcript: str, earlier: Sequence[str], known: Sequence[str]) -> list[str]:
-    """What to doubt in a summary. Numbers of two or more digits that the conversation lacks: models invent them even
-    though the prompt forbids it, and what an earlier summary invented stays in doubt. And numbers of lines that only an
-    earlier summary tells."""
+    """Return warnings about doubtful numbers in a summary.
+
+    - Numbers of two or more digits that do not occur in the conversation. Models invent them although the prompt
+      forbids it. Numbers that an earlier summary invented stay in doubt.
+    - Line numbers that only an earlier summary contains.
+    """
     before = Counter(re.findall(r"\d+", "\n".join(map(body_of, earlier))))
     shown = Counter(re.findall(r"\d+", transcript)) - before
     now = shown.keys() | re.findall(r"\d+", "\n".join(known))
@@ -53,17 +56,17 @@ def doubts(summary: str, transcript: str, earlier: Sequence[str], known: Sequenc
 
 
 def mechanical_summary(old: Sequence[Message], earlier: Sequence[str], known: Sequence[str]) -> str:
-    """What can be said without a model: the earlier summaries, what the user said in the turns `old`, the files."""
+    """Return a summary without a model: earlier summaries, the user's messages in the turns `old`, and the files."""
     said = [clip_text(message.text, USER_CHARS) for message in old if message.role == "user" and message.text]
     if not any(part.kind is Kind.CALL for message in old for part in message.parts):
-        said = []  # a chat without calls, where tools answer as the user: the speakers cannot be told apart
+        said = []  # a chat without calls: tools answer as the user, so the speakers look alike
     asked = "\n\n".join(["The user has also said:", *said]) if said else ""
     before = [clip_text(body_of(summary), EARLIER_CHARS) for summary in earlier]
     return _sections([*before, _NO_SUMMARY.format(count=len(old)), _OURS.sub(" ", asked)], known)
 
 
 def body_of(summary: str) -> str:
-    """A summary made here, without its heading and without what the log says."""
+    """Return a summary made by readcache, without its heading and without the facts from the log."""
     return summary.removeprefix(HEADING).partition(f"\n{FILE_MAP}\n")[0].strip()
 
 

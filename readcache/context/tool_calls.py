@@ -1,7 +1,7 @@
-"""Finds what the calls of a conversation read and wrote, from the messages or from a session.
+"""Find what the calls of a conversation read and wrote, from the messages or from a session.
 
-A session knows the directory in which a command ran. Without one, paths are those that the calls name, and relative
-ones name nothing after a `cd` of which it is not known how long it lasts.
+A session knows the directory in which a command ran. Without a session, paths are taken from the calls. After a `cd`,
+relative paths name nothing, because it is unknown how long the new directory lasts.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from readcache.core.model.view import View
 from readcache.core.shell.read import read_command
 from readcache.core.sync.locate import locate
 
-NOWHERE = "/?"  # no path begins so: the unknown directory of relative names
+NOWHERE = "/?"  # no path starts with this: the unknown directory of relative names
 _CHANGES_DIRECTORY = re.compile(r"(?<![\w./-])(?:cd|pushd|popd)(?![\w./-])")
-# In what a tool says about a write: only one that surely succeeded counts, and a word too many costs a saving only.
+# Words in a tool's answer to a write. Only a write that certainly succeeded counts. A false alarm only costs a saving.
 _MAY_HAVE_FAILED = re.compile(
     r"error|fail|cannot|can't|could ?n[o']t|unable|denied|refused|reject|already exists|no such|not found|invalid"
     r"|read-only|no space left|not permitted|quota|directory|too long|ambiguous redirect"
     r"|traceback|(?:return|exit)\s?-?_?(?:code|status)\W{1,4}[1-9]",
     re.IGNORECASE,
 )
-LOOKED_AT = 500  # characters of the result of a write; "ok" and its cousins are shorter
-# A write that is run whatever came before it, and whatever comes after: only what complains may stand in front.
+LOOKED_AT = 500  # characters of the result of a write; "ok" and similar answers are shorter
+# A write that runs in any case. Before it, only commands may occur that print an error if they fail.
 _WRITES_FIRST = re.compile(r"\s*(?:(?:cd|mkdir|set)\s[^;&|\n<>()]*(?:&&|;|\n)\s*)*(?:cat|tee|echo|printf)\b")
-# The result of a command that printed nothing: only the words of harnesses.
+# The result of a command that printed nothing: it contains only the words of harnesses.
 _SAYS_NOTHING = re.compile(
     r"(?:<[^<>\n]*>|[\s{}\[\]\"':;,.()*-]|(?:exit|return)[ _]?(?:code|status)|returncode|with|output|stdout|stderr"
     r"|\b0\b|null|none|no|ok|done|success\w*|command|ran|completed|executed|tool|finished)*",
@@ -52,8 +52,10 @@ _SURELY_FAILED = re.compile(r"\s*(?:<tool_use_error>|error\b)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class ListedCall:
-    """A call and its result, in the messages at `call_at` and `result_at`; `cwd` is the directory as far as it is
-    known. `known`: what a session knows of the call."""
+    """A call and its result, in the messages at `call_at` and `result_at`.
+
+    `cwd`: the call's directory, or an unknown one below `NOWHERE`. `known`: the session's deliveries of the call.
+    """
 
     call: Part
     result: Part
@@ -61,16 +63,16 @@ class ListedCall:
     result_at: int
     cwd: str
     known: Sequence[Delivery] = ()
-    plain: PlainResult | None = None  # where it stands in a chat whose results have no ids
+    plain: PlainResult | None = None  # the location of the result in a chat without call IDs
 
     @property
     def use(self) -> ToolUse:
-        """What the call does."""
+        """The kind of the call, and its command, path and content."""
         return tool_use(self.call.name, self.call.arguments or {})
 
     @property
     def file(self) -> str | None:
-        """The file that a tool other than a shell is called for."""
+        """The file on which a tool other than a shell is called; None without a path."""
         path = self.use.path
         return canonical_path(path, self.cwd) if path else None
 
@@ -82,7 +84,7 @@ class ListedCall:
 
 
 def tool_calls(messages: Sequence[Message], root: str, links: Links) -> list[ListedCall]:
-    """Every result with its call, in the order of the results. An id used again is that of the newer call."""
+    """Return every result with its call, in the order of the results. If an ID is used again, the newer call has it."""
     calls = [*_linked_calls(messages, root, links), *(_plain_call(plain, links) for plain in links.plain)]
     return sorted(calls, key=lambda call: call.result_at)
 
@@ -96,7 +98,7 @@ def _plain_call(plain: PlainResult, links: Links) -> ListedCall:
 
 
 def _linked_calls(messages: Sequence[Message], root: str, links: Links) -> list[ListedCall]:
-    cwd, where = root, dict[int, str]()  # by call
+    cwd, where = root, dict[int, str]()  # directories by call
     for index, message in enumerate(messages):
         for part in message.parts:
             if part.kind is Kind.CALL:
@@ -110,11 +112,11 @@ def _linked_calls(messages: Sequence[Message], root: str, links: Links) -> list[
 
 
 def source_map_of(tool_call: ListedCall, tag: str = "") -> tuple[MappedSpan, ...]:
-    """Where lines of files stand in the result's text."""
+    """Return the source map of the result's text. It comes from the session's delivery, or from the call's claims."""
     text = tool_call.result.text
     for delivery in tool_call.known:
         found = locate(delivery.event, text) if delivery.event.origin is Origin.RESULT else None
-        if found is not None:  # between whatever words the harness puts around it
+        if found is not None:  # the harness may have put words of its own around it
             above = text.count("\n", 0, found[0])
             return tuple(replace(mapped, at=mapped.at + above) for mapped in delivery.event.source_map)
     if tool_call.result.is_error or has_note(text) or (tag and find_markers(text, tag)):
@@ -126,15 +128,17 @@ def source_map_of(tool_call: ListedCall, tag: str = "") -> tuple[MappedSpan, ...
 
 
 def overwritten(tool_call: ListedCall) -> frozenset[str]:
-    """The files that the call for certain gave a whole new content, which stands in the call itself. Edits are not
-    among them, nor is anything that may have failed, or may not have been run."""
+    """Return the files that the call certainly gave a complete new content, which is in the call itself.
+
+    Edits do not count. Neither does a write that may have failed, or may not have run.
+    """
     text = tool_call.result.text
     command = tool_call.use.command
     if tool_call.result.is_error or _MAY_HAVE_FAILED.search(text[:LOOKED_AT]):
         return frozenset()
     if command is not None and not _WRITES_FIRST.match(command):
         return frozenset()
-    if tool_call.known:  # what a command wrote is known only of one that did not fail
+    if tool_call.known:  # the session knows what a command wrote only if the command did not fail
         written = [
             mapped
             for d in tool_call.known
@@ -156,8 +160,10 @@ def overwritten(tool_call: ListedCall) -> frozenset[str]:
 
 
 def failed_and_wrote_nothing(tool_call: ListedCall) -> bool:
-    """Did the call surely fail, and surely no part of its input become a file's content before it did? OpenAI's shape
-    has no word for a failure: there the result must begin by saying so."""
+    """Return True if the call certainly failed, and none of its input became a file's content before it did.
+
+    OpenAI's message shape has no field for a failure, so there the result must start by reporting it.
+    """
     if not (tool_call.result.is_error or _SURELY_FAILED.match(tool_call.result.text)):
         return False
     command = tool_call.use.command
@@ -165,19 +171,19 @@ def failed_and_wrote_nothing(tool_call: ListedCall) -> bool:
 
 
 def _claims(tool_call: ListedCall, lines: list[str]) -> tuple[Claim, ...]:
-    """What the result of a tool that reads files should be."""
+    """Return the claim for the result of a tool that reads files; () for other calls."""
     key = tool_call.file
     if key is None or tool_call.use.kind != "read":
         return ()
     sep = find_separator(lines)
-    if sep is not None:  # the numbers tell, and tools differ in whether an offset counts from 0
+    if sep is not None:  # the printed numbers decide, because tools count an offset from 0 or from 1
         return (FileLines((key,), (1, None), sep),)
     read = lines_read(tool_call.call.arguments or {}, tool_call.result.text)
     return (FileLines((key,), (read.first, read.last)),) if read is not None else ()
 
 
 def name_spans(source_map: Sequence[MappedSpan]) -> list[tuple[str, int, int]]:
-    """(path, first, last) of each piece; empty when not all of them are known lines of one file."""
+    """Return (path, first, last) of each span. Return [] unless each span has known lines of a single file."""
     if not all(len(mapped.keys) == 1 and mapped.first for mapped in source_map):
         return []
     return [(mapped.keys[0], mapped.first, mapped.first + mapped.count - 1) for mapped in source_map]

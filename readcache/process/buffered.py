@@ -1,6 +1,7 @@
-"""One call in a process of its own: buffer a program's output, judge it by the log, and print the rest.
+"""Run one call in a process of its own: buffer a program's output, judge it by the log, and print the reply.
 
-`readcache run` and the shims do this. `Session` is not imported: most of such a call's cost is Python's start.
+`readcache run` and the shims use this module. It does not import `Session`, because starting Python is most of the cost
+of such a call.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ RUN = "run"  # the host, if none was named
 
 
 def run_planned(plan: Plan, words: list[str], env: dict[str, str], call_id: str | None = None) -> int:
-    """Run a call's program and do what is planned. Returns its exit status, or dies as it did. OSError when the program
-    cannot be started."""
+    """Run a call's program and carry out its plan. Return the program's exit status, or die by the same signal. Raise
+    OSError if the program cannot be started."""
     try:
         output: bytes | None = None
         if plan.is_buffered:
@@ -43,10 +44,10 @@ def run_planned(plan: Plan, words: list[str], env: dict[str, str], call_id: str 
 
 
 def run_buffered(words: list[str], env: dict[str, str]) -> tuple[bytes | None, int]:
-    """Runs a program: (what it printed, its exit status, negative for a signal).
+    """Run a program. Return its output and its exit status, negative for a signal.
 
-    None instead of the output if it was streamed, see `child.collect`. stderr is buffered with stdout if both go to the
-    same place. OSError when the program cannot be started.
+    Return None instead of the output if it was streamed, see `child.collect`. stderr is buffered with stdout if both go
+    to the same place. Raise OSError if the program cannot be started.
     """
     pipe, end = os.pipe()
     with child.Forwarding() as signals:
@@ -54,7 +55,7 @@ def run_buffered(words: list[str], env: dict[str, str]) -> tuple[bytes | None, i
             signals.start(words, env, stdout=end, stderr=end if child.is_one_stream() else 2)
         finally:
             os.close(end)
-        with contextlib.suppress(Exception):  # while it is at work; what fails here fails again when it is counted
+        with contextlib.suppress(Exception):  # while the program runs; a failure here repeats later, and is noted
             import readcache.log.reader
             from readcache.log.store.open import is_url
 
@@ -66,8 +67,8 @@ def run_buffered(words: list[str], env: dict[str, str]) -> tuple[bytes | None, i
 
 
 def answer_buffered(plan: Plan, output: bytes, status: int, call_id: str | None = None) -> None:
-    """Print what the agent should see of `output`, the exact bytes unless lines are omitted, and log it. Print all of
-    it if anything fails. Raises `child.OutputLost`."""
+    """Print the reply for `output` and log it. Print the exact bytes of `output` if no lines are omitted, or if
+    anything fails. Raise `child.OutputLost` if stdout cannot be written."""
     shown = False
 
     def answer(reader: Reader, text: str) -> None:
@@ -80,13 +81,13 @@ def answer_buffered(plan: Plan, output: bytes, status: int, call_id: str | None 
     try:
         if (text := plan.text(output)) is not None:
             with_reader(plan.settings, lambda reader: answer(reader, text))
-    finally:  # also when a second Ctrl-C comes: the command has ended, and without us its output would be there
+    finally:  # also after a second Ctrl-C: the command has ended, and without readcache its output would be visible
         if not shown:
             child.show(output)
 
 
 def chosen_policy(settings: Settings) -> Policy:
-    """The policy that the settings name. UsageError when they name none."""
+    """Return the policy that the settings name. Raise UsageError for an unknown policy or an invalid setting."""
     from dataclasses import replace
 
     from readcache.core.model.policy import Head, HeadTail, Mode, Policy
@@ -99,7 +100,8 @@ def chosen_policy(settings: Settings) -> Policy:
 
 
 def rules_of(settings: Settings) -> Rules:
-    """The rules of the reader that the settings name. UsageError for a policy that there is not."""
+    """Return the rules of the reader that the settings name. Raise UsageError for an unknown policy or an invalid
+    setting."""
     from readcache.core.model.policy import Rules
     from readcache.core.model.text import session_tag
 
@@ -107,7 +109,8 @@ def rules_of(settings: Settings) -> Rules:
 
 
 def with_reader(settings: Settings, use: Callable[[Reader], object]) -> None:
-    """Calls `use` with the reader that the settings name; whatever fails is noted, never raised."""
+    """Call `use` with the reader that the settings name. Note each failure instead of raising it, except
+    `child.OutputLost`."""
     from readcache.process import failures
 
     try:

@@ -1,4 +1,4 @@
-"""A child whose environment, signals, streams and death are those it would have without us around it. POSIX only."""
+"""Run a child with the environment, signals, streams and death that it would have without readcache. POSIX only."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from typing import Any, NoReturn
 
 from readcache.core.model.limits import LARGEST_OUTPUT
 
-# Seconds. Beyond this or `LARGEST_OUTPUT`, stop buffering and stream, so that a harness that runs out of patience (30 s
-# and up) has seen the output.
+# Seconds. After this time, or beyond `LARGEST_OUTPUT`, stop buffering and stream. A harness that runs into its timeout
+# (30 s and up) has then seen the output.
 LONGEST_BUFFERED = 20.0
-_POLL = 0.05  # seconds between looks whether bash has ended while one of its children keeps the output open
-# Those that harnesses send, `timeout -s ALRM` too.
+_POLL = 0.05  # seconds between checks if bash has ended while one of its children keeps the output open
+# Signals that harnesses send, including `timeout -s ALRM`.
 _NAMES = ("INT", "TERM", "HUP", "QUIT", "USR1", "USR2", "ALRM", "PIPE")
 _FORWARDED = tuple(getattr(signal, f"SIG{name}") for name in _NAMES)
 _PR_SET_PDEATHSIG = 1
@@ -28,7 +28,7 @@ _COERCED = ("C.UTF-8", "C.utf8", "UTF-8")
 
 
 class OutputLost(BaseException):
-    """What we print does not arrive. Not an `Exception`, so that whatever was about to be recorded is undone."""
+    """An output that does not reach its reader. Not an `Exception`, so that a record in progress is undone."""
 
     def __init__(self, error: OSError) -> None:
         super().__init__(error)
@@ -36,14 +36,17 @@ class OutputLost(BaseException):
 
 
 def bash(command: str, env: dict[str, str]) -> list[str]:
-    """The words that start bash with `command`: under the name that the harness used, where a shim tells it in `env`
-    (it stands in bash's messages), else as `bash`. It stays in `env`, by which that script knows that it is not to
-    start us again; it takes it out itself."""
+    """Return the arguments that start bash with `command`.
+
+    If a shim gave in `env` the name that the harness used for bash, use this name, because bash's messages contain it.
+    Otherwise, use `bash`. The variable stays in `env`: it tells the shim's script not to start readcache again, and the
+    script removes it.
+    """
     return [env.get(BASH_NAME, "") or "bash", "-c", command]
 
 
 def become(words: list[str], env: dict[str, str]) -> NoReturn:
-    """This process becomes the program. OSError if there is no such program."""
+    """Replace this process with the program. Raise OSError if there is no such program."""
     undo_locale_coercion(env)
     for number in _IGNORED_BY_PYTHON:
         signal.signal(number, signal.SIG_DFL)
@@ -51,7 +54,7 @@ def become(words: list[str], env: dict[str, str]) -> NoReturn:
 
 
 def is_one_stream() -> bool:
-    """True if stdout and stderr go to the same place, so that their order matters."""
+    """Return True if stdout and stderr go to the same place, so that their order matters."""
     try:
         return os.path.samestat(os.fstat(1), os.fstat(2))
     except OSError:
@@ -59,7 +62,7 @@ def is_one_stream() -> bool:
 
 
 def undo_locale_coercion(env: dict[str, str]) -> None:
-    """Takes back the LC_CTYPE that Python sets at its start in a C locale (PEP 538)."""
+    """Undo the LC_CTYPE that Python sets when it starts in a C locale (PEP 538)."""
     if env.get("LC_CTYPE") not in _COERCED or env.get("LC_ALL"):
         return
     with contextlib.suppress(OSError), open("/proc/self/environ", "rb") as file:
@@ -71,17 +74,18 @@ def undo_locale_coercion(env: dict[str, str]) -> None:
 
 
 class Forwarding:
-    """While it is entered, signals that end us go to the child that it starts: the child decides, and we follow it."""
+    """A context in which signals that would end this process go to the child that it starts. The child decides about
+    them, and this process ends as the child does."""
 
     def __init__(self) -> None:
-        self._pid = 0  # there is no child, or none any more
+        self._pid = 0  # 0: no child yet, or it has ended
         self._exec_error = -1
         self._early: list[int] = []
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Forwarding:
         for number in _FORWARDED:
-            is_ignored = signal.getsignal(number) is signal.SIG_IGN  # nohup, `&`: it stays so, for the child too
+            is_ignored = signal.getsignal(number) is signal.SIG_IGN  # nohup, `&`: it stays ignored, in the child, too
             if not is_ignored or number in _IGNORED_BY_PYTHON:
                 self._before[number] = signal.signal(number, self._forward)
         return self
@@ -91,9 +95,9 @@ class Forwarding:
             signal.signal(number, handler)
 
     def start(self, words: list[str], env: dict[str, str], *, stdout: int = 1, stderr: int = 2) -> None:
-        """Starts the child in our process group; signals that came before are passed on now. On Linux it is killed when
-        we are, as bash would have been in our place."""
-        self._exec_error, end = os.pipe()  # for the number of the error that keeps it from becoming the program
+        """Start the child in this process group, and forward the signals that came earlier. On Linux, the child is
+        killed when this process is, because without readcache bash would have been killed."""
+        self._exec_error, end = os.pipe()  # for the error number if the child cannot become the program
         us, mask = os.getpid(), signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)
         try:
             self._pid = _fork()
@@ -102,7 +106,7 @@ class Forwarding:
                     for fd, at in ((stdout, 1), (stderr, 2)):
                         if fd != at:
                             os.dup2(fd, at)
-                    for number in self._before:  # our handlers are not the child's
+                    for number in self._before:  # the child must not have the handlers of this process
                         signal.signal(number, signal.SIG_DFL)
                     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
                     _die_with(us)
@@ -118,18 +122,18 @@ class Forwarding:
             os.kill(self._pid, number)
 
     def wait(self) -> int:
-        """The child's exit status as subprocess gives it: negative for a death by signal. OSError when there is no
-        program of that name."""
+        """Wait for the child, and return its exit status as subprocess does: negative for a death by signal. Raise
+        OSError if the program could not be started."""
         _, status = os.waitpid(self._pid, 0)
         return self._ended(status)
 
     def wait_no_longer(self) -> int | None:
-        """The child's exit status as `wait` gives it; None while it lives."""
+        """Return the child's exit status as `wait` does; None while it lives."""
         pid, status = os.waitpid(self._pid, os.WNOHANG)
         return self._ended(status) if pid else None
 
     def wait_until(self, deadline: float) -> int | None:
-        """The child's exit status as `wait` gives it; None if it lives at this time of the monotonic clock."""
+        """Return the child's exit status as `wait` does; None if it lives at `deadline` (monotonic clock, seconds)."""
         pause = 0.0001
         while (status := self.wait_no_longer()) is None and time.monotonic() < deadline:
             time.sleep(pause)
@@ -146,7 +150,7 @@ class Forwarding:
 
     def _forward(self, number: int, _: FrameType | None) -> None:
         if number in (signal.SIGINT, signal.SIGQUIT) and _in_foreground():
-            return  # typed at the terminal: the child, in our group, got it as well
+            return  # typed at the terminal: the child, in the same group, got it, too
         if self._pid:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._pid, number)
@@ -155,21 +159,21 @@ class Forwarding:
 
 
 def _fork() -> int:
-    """As `os.fork`, without Python's warning where there are threads: the child does little more than to exec."""
+    """Fork like `os.fork`, without Python's warning about threads. The child does little more than exec."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         return os.fork()
 
 
 def _die_with(parent: int) -> None:
-    """This process is killed when its parent's thread that forked it ends, where the system can do that. `ctypes` takes
-    3 ms to import, and what it is made from a tenth of that."""
+    """Have this process killed when its parent's thread that forked it ends, if the system can do that."""
     with contextlib.suppress(Exception):
+        # `ctypes` takes 3 ms to import, and `_ctypes` a tenth of that.
         from _ctypes import call_function, dlopen, dlsym
 
-        here: Any = None  # typeshed knows of no None, which stands for what is loaded already
+        here: Any = None  # typeshed does not know None, which means the libraries that are already loaded
         call_function(dlsym(dlopen(here, 0), "prctl"), (_PR_SET_PDEATHSIG, int(signal.SIGKILL)))
-    if os.getppid() != parent:  # it ended meanwhile
+    if os.getppid() != parent:  # the parent ended in the meantime
         os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -180,15 +184,18 @@ def _in_foreground() -> bool:
 
 
 def collect(pipe: int, child: Forwarding) -> tuple[bytes | None, int]:
-    """(what the child printed into `pipe`, its exit status). None instead of the output if it was streamed: it was too
-    long, took too long, or another process kept printing after the child's end."""
-    buffered, is_passed_on = bytearray(), False  # the first: what is not printed yet
+    """Return the bytes that the child printed into `pipe`, and its exit status.
+
+    Return None instead of the bytes if they were streamed: the output was too long, took too long, or another process
+    kept printing after the child's end.
+    """
+    buffered, is_passed_on = bytearray(), False  # `buffered`: output that is not printed yet
     status, deadline = None, time.monotonic() + LONGEST_BUFFERED
     try:
         while True:
             if select.select([pipe], [], [], _POLL if status is None else 0)[0]:
                 chunk = os.read(pipe, 1 << 16)
-                if not chunk:  # the program has ended, or closed its stdout and may go on for long
+                if not chunk:  # the program has ended, or closed its stdout and may run much longer
                     if status is None and not is_passed_on:
                         status = child.wait_until(deadline)
                         if is_passed_on := status is None:
@@ -197,7 +204,7 @@ def collect(pipe: int, child: Forwarding) -> tuple[bytes | None, int]:
                 buffered += chunk
             elif status is None:
                 status = child.wait_no_longer()
-            else:  # a process in the background has the other end
+            else:  # a background process keeps the other end open
                 is_passed_on = True
                 if _arrives(buffered):
                     _leave_copying(pipe)
@@ -213,8 +220,8 @@ def collect(pipe: int, child: Forwarding) -> tuple[bytes | None, int]:
 
 
 def _arrives(data: bytes | bytearray) -> bool:
-    """Prints; False if the reader is gone. Who prints into our pipe is to learn it by SIGPIPE, as without us; the one
-    that we get for it is not for them."""
+    """Print the data. Return False if the reader is gone."""
+    # Ignore the SIGPIPE of this write. Programs that print into the pipe must get their own, as without readcache.
     before = signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     try:
         show(data)
@@ -226,7 +233,7 @@ def _arrives(data: bytes | bytearray) -> bool:
 
 
 def _leave_copying(pipe: int) -> None:
-    """A process of its own passes on what is still to come; we end when bash ended, as bash would have."""
+    """Start a process that prints the rest of the output. This process ends when bash has ended, as bash would."""
     if _fork():
         return
     try:
@@ -240,7 +247,7 @@ def _leave_copying(pipe: int) -> None:
 
 
 def show(data: bytes | bytearray) -> None:
-    """Writes all of it to stdout. OutputLost when that fails."""
+    """Write all of the data to stdout. Raise OutputLost if that fails."""
     left = memoryview(data)
     while left:
         try:
@@ -252,7 +259,8 @@ def show(data: bytes | bytearray) -> None:
 
 
 def end_like(status: int) -> int:
-    """Dies by the signal that a negative status names; else, or when it does not kill, an exit status."""
+    """Die by the signal that a negative status names. Otherwise, or if the signal does not kill, return an exit
+    status."""
     if status >= 0:
         return status
     with contextlib.suppress(OSError):  # SIGKILL has no handler
@@ -262,7 +270,8 @@ def end_like(status: int) -> int:
 
 
 def end_unread(lost: OutputLost) -> int:
-    """End like a program that cannot write its output: die by SIGPIPE, or fail if the disk is full."""
+    """End like a program that cannot write its output: die by SIGPIPE, or return 1 for other errors, such as a full
+    disk."""
     if lost.error.errno == errno.EPIPE:
         return end_like(-signal.SIGPIPE)
     with contextlib.suppress(OSError):

@@ -1,6 +1,6 @@
-"""Failures of `readcache run` that no store took: one line each in `failures.log`, in the user's state directory.
+"""Note failures of `readcache run` that no store took: one line each in `failures.log`, in the user's state directory.
 
-Nothing is printed about them, since the agent's tool would take it for output; `doctor` tells of them.
+Nothing is printed about them, because the agent's tool would treat it as output. `doctor` reports them.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ import time
 from readcache.core.model.errors import ReadcacheError
 from readcache.process.state import state_directory
 
-# Bytes. A store that stays broken would fill the disk one command at a time.
+# Bytes. Without a limit, a store that stays broken would fill the disk, one command at a time.
 MOST_BYTES = 256 * 1024
 
 
 def path() -> str:
-    """Where the failures are noted. UsageError without a home directory."""
+    """Return the path of the file with the failures. Raise UsageError without a home directory."""
     return os.path.join(state_directory(), "failures.log")
 
 
 def note(session: str, cause: str, detail: str) -> None:
-    """Adds one failure; when even that fails, it is lost."""
+    """Add one failure. If even that fails, the failure is lost."""
     at = time.strftime("%Y-%m-%d %H:%M:%S")
     line = " ".join(f"{at} {session}: {cause}: {detail}".split()) + "\n"
     with contextlib.suppress(OSError, ReadcacheError):
@@ -33,12 +33,12 @@ def note(session: str, cause: str, detail: str) -> None:
 
 
 def note_error(session: str, error: Exception) -> None:
-    """Adds one failure."""
+    """Add an exception as one failure."""
     note(session, type(error).__name__, str(error))
 
 
 def noted() -> list[str]:
-    """The failures as "time session: cause: detail", oldest first. OSError when they cannot be read."""
+    """Return the failures as "time session: cause: detail", oldest first. Raise OSError if they cannot be read."""
     if not os.path.exists(path()):
         return []
     with open(path(), encoding="utf-8", errors="replace") as file:

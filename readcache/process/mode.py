@@ -1,4 +1,4 @@
-"""What READCACHE says. It imports nothing: a hook that asks a server starts with it."""
+"""Read the variable READCACHE. This module imports nothing, because a hook that asks a server starts with it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ MODES = {**dict.fromkeys(("", "on", "1", "true", "yes"), "on"), **dict.fromkeys(
 
 
 def mode_named(env: Mapping[str, str]) -> str:
-    """ "on", "advise" or "off". Any other value of READCACHE is returned as it is: an error, and nothing is omitted."""
+    """Return "on", "advise" or "off". Return any other value of READCACHE in lower case: it is an error, and nothing is
+    omitted."""
     given = env.get("READCACHE", "").strip().lower()
     return MODES.get(given, given)
 
 
 def acts(mode: str) -> bool:
-    """False for a mode in which tools' results are let pass and nothing else is done."""
+    """Return False for a mode in which tool results pass unchanged and nothing else is done."""
     return mode in ("on", "advise")

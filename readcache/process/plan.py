@@ -1,8 +1,7 @@
-"""What is done about one call that another process makes: the one decision that `readcache run`, the shims and the
-server share.
+"""Plan one call that another process makes. `readcache run`, the shims and the server share this decision.
 
-Only the words of the call decide; nothing is run here. The caller says what depends on its machine: whether its stdout
-can be buffered, and whether a name leads into /proc.
+Only the text of the call decides, and nothing is run here. The caller reports the facts of its machine: if its stdout
+can be buffered, and if a name leads into /proc.
 """
 
 from __future__ import annotations
@@ -23,22 +22,22 @@ if TYPE_CHECKING:
 SINK = "READCACHE_SINK"  # "PID mnt_id:N ino:N [at:TIME] KIND SHELL", see shims/agent-shell.sh
 SHIMS = "shims"  # the host, if none was named
 KINDS = ("tool", "command", "run")
-RUN = "readcache-run"  # among the shims, the program that runs a whole command
+RUN = "readcache-run"  # the shim that runs a whole command
 
 
 class Caller(NamedTuple):
-    """What a process says of the call that it is about to make."""
+    """A process's description of the call that it is about to make."""
 
-    kind: str  # one of KINDS: a tool, by the agent's shell; a whole command, by a shell; by a harness
-    words: Sequence[str]  # the tool and its arguments; else the command alone
+    kind: str  # one of KINDS: a tool (from the agent's shell), a whole command (from a shell), a harness's `run`
+    words: Sequence[str]  # the tool and its arguments; for other kinds, only the command
     cwd: str
     environ: Mapping[str, str]
     can_buffer: bool = True  # its stdout may be buffered
-    line: Sequence[str] = ()  # the command line of the shell that calls a tool; empty where the shell became it
+    line: Sequence[str] = ()  # the command line of the shell that calls a tool; empty if the shell became the tool
 
 
 class Plan(NamedTuple):
-    """One call: what it is believed to read and write, and whether its output is buffered and judged."""
+    """One call: the reads and writes that its text suggests, and if its output is buffered and judged."""
 
     settings: Settings
     command: str
@@ -46,15 +45,15 @@ class Plan(NamedTuple):
     reading: Reading
     is_buffered: bool
     batch: str
-    is_tool: bool = False  # its output is judged only if it is UTF-8: no other bytes come through beside a marker
+    is_tool: bool = False  # judge its output only if it is UTF-8: other bytes do not survive next to a marker
 
     def text(self, output: bytes) -> str | None:
-        """The call's output as text; None for one that must be shown as it is."""
+        """Return the call's output as text; None if it must be shown unchanged."""
         text = output.decode("utf-8", "replace")
         return None if self.is_tool and "\ufffd" in text and text.encode() != output else text
 
     def call(self, text: str, status: int, call_id: str | None = None) -> Call:
-        """The call that printed `text` and ended with `status`, negative for a signal."""
+        """Return the call that printed `text` and ended with `status`, negative for a signal."""
         from readcache.core.model.call import command_call
         from readcache.core.model.events import MADE_UP_ID
         from readcache.core.model.reply import Reason
@@ -72,12 +71,12 @@ class Plan(NamedTuple):
 
 
 def plan_call(caller: Caller, is_virtual: Callable[[str], bool], settings: Settings | None = None) -> Plan | None:
-    """What is done about a call. None: nothing, also where this fails. `settings`: by default, those of the caller's
-    environment."""
+    """Return the plan of a call. Return None if nothing must be done, or if planning fails. `settings`: by default,
+    they are read from the caller's environment."""
     settings = settings or _settings_of(caller)
     try:
         return _plan(caller, settings, is_virtual) if settings.acts and caller.kind in KINDS else None
-    except OSError:  # the directory is gone: not our failure
+    except OSError:  # the directory is gone, which is not a failure of readcache
         pass
     except Exception as error:
         from readcache.process import failures
@@ -89,22 +88,26 @@ def plan_call(caller: Caller, is_virtual: Callable[[str], bool], settings: Setti
 def _settings_of(caller: Caller) -> Settings:
     settings = read_settings(caller.environ)
     if caller.kind != "run" and settings.mode == "on" and not caller.environ.get("READCACHE"):
-        settings = settings._replace(mode="advise")  # nobody says that compactions are reported
+        settings = settings._replace(mode="advise")  # it is unknown if compactions are reported
     if caller.kind == "tool":
-        # The agent made the call when its shell began: what was logged since was not there to be pointed at.
+        # The agent made the call when its shell started, so text that was logged later cannot be a source.
         settings = settings._replace(began=min(settings.began, _began(caller.environ.get(SINK, ""), settings.began)))
     return settings._replace(host=settings.host or (SHIMS if caller.kind == "tool" else "run"))
 
 
 def _began(sink: str, now: float) -> float:
-    """When the shell of one command began; `now` for a shell that stays, and where bash does not tell."""
+    """Return the time at which the shell of one command started. Return `now` for a shell that stays, and if bash does
+    not report the time."""
     at = re.search(r" at:(\d+)[.,](\d+) .*\bcommand ", sink)
     return float(f"{at[1]}.{at[2]}") if at else now
 
 
 def _plan(caller: Caller, settings: Settings, is_virtual: Callable[[str], bool]) -> Plan | None:
-    """A tool is held only if it prints lines of files for sure, and nothing else. A command that is not held may have
-    its writes logged. UsageError for settings that mean nothing."""
+    """Return the plan of a call; None if nothing must be done.
+
+    A tool is buffered only if it certainly prints lines of files and nothing else. If a command is not buffered, its
+    writes may still be logged. Raise UsageError for invalid settings.
+    """
     is_tool = caller.kind == "tool"
     command = shlex.join(caller.words) if is_tool else caller.words[0]
     if not (_is_agents_tool(caller, settings, command) if is_tool else _is_agents_command(caller, settings, command)):
@@ -121,21 +124,26 @@ def _plan(caller: Caller, settings: Settings, is_virtual: Callable[[str], bool])
 
 
 def _is_agents_command(caller: Caller, settings: Settings, command: str) -> bool:
-    """True for a command that may matter, unless another wrapped command runs it."""
+    """Return True for a command that may matter, unless another wrapped command runs it. Raise UsageError for an
+    invalid `clip`."""
     if caller.environ.get(INSIDE, "") == settings.context or not may_matter(command):
         return False
-    clip_sizes(settings.clip)  # what cannot be understood here leaves nothing to be relied on
+    clip_sizes(settings.clip)  # raises for invalid sizes: without them, the visible part of an output is unknown
     return True
 
 
 def _is_agents_tool(caller: Caller, settings: Settings, command: str) -> bool:
-    """False where the shell that called, by its command line, runs a script, or a command whose output a harness
-    parses; and where only a plan for the whole command knows what the harness cuts."""
+    """Return True for a tool that may be judged by itself.
+
+    Return False if the harness truncates outputs, because only a plan for the whole command knows what is truncated.
+    Return False if a name in the call is not UTF-8. Also return False if the calling shell, by its command line, runs a
+    script, or a command whose output a harness parses.
+    """
     if settings.clip:
         return False
     try:
         (caller.cwd + command).encode()
-    except UnicodeEncodeError:  # names that are not UTF-8 cannot be told to a model
+    except UnicodeEncodeError:  # a marker cannot contain names that are not UTF-8
         return False
     if not caller.line:
         return True
@@ -143,10 +151,11 @@ def _is_agents_tool(caller: Caller, settings: Settings, command: str) -> bool:
 
     has_command = any(re.fullmatch("-[a-z]*c", word) for word in caller.line[1:3])
     if caller.environ[SINK].endswith(" command sh") and not has_command:
-        return False  # a script: what else it prints is not known; bash has told it in agent-shell.sh
+        return False  # a script, whose other output is unknown; for bash, agent-shell.sh checks this
     return not any(map(is_answer, caller.line))
 
 
 def _batch_of(sink: str) -> str:
-    """The reads of one command are delivered at once. In a shell that stays, each command counts by itself."""
+    """Return the batch of a tool's call. The reads of one command share a batch, because they are delivered together.
+    In a shell that stays, each command counts by itself."""
     return f"shell {sink}" if sink.split()[-2] == "command" else ""

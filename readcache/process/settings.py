@@ -1,4 +1,4 @@
-"""What the environment and the flags say: session, agent, store, mode."""
+"""Read the settings from the environment and the flags: session, agent, store, mode."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from readcache.core.model.limits import whole_number
 from readcache.process.mode import acts, mode_named
 from readcache.process.state import default_store, is_off, store_file
 
-# Names the variable that names the session, where READCACHE_SESSION does not.
+# Names the variable with the session's ID, if READCACHE_SESSION is not set.
 SESSION_FROM = "READCACHE_SESSION_FROM"
-# Set for the children of a wrapped command: what they print is not what the agent reads.
+# Set for the children of a wrapped command, because the agent does not read their output.
 INSIDE = "READCACHE_INSIDE"
 
 
-class Settings(NamedTuple):  # not a dataclass: importing those takes longer than all else that `run` needs
-    """Whose conversation it is and where it is kept. `session` is "" when none was named."""
+class Settings(NamedTuple):  # not a dataclass: importing them takes longer than everything else that `run` needs
+    """The conversation that a call belongs to, and the store of its log. `session` is "" if none was named."""
 
     session: str
     agent: str
     store: str  # a path or URL; "" for the default
     mode: str  # "on", "advise", "off", or an invalid value of READCACHE
-    clip: str  # what the harness shows of a long output, see `clip_sizes`
+    clip: str  # the part of a long output that the harness shows, see `clip_sizes`
     policy: str  # the name of a preset, see `Policy.named`
-    batch: str  # what this call shares with others that the model made at once; "" for nothing
-    began: float  # when this process began, near enough; seconds since the epoch
-    protected: str  # globs of files, with commas between, besides the default ones
-    restore: str  # tokens that are put back after a compaction; "" for the policy's own
+    batch: str  # an ID shared by parallel calls; "" for none
+    began: float  # approximate start of this process, in seconds since the epoch
+    protected: str  # comma-separated globs of files, in addition to the default ones
+    restore: str  # tokens to restore after a compaction; "" for the policy's own number
     host: str  # the harness, for `readcache gain`; "" if none was named
 
     @property
     def acts(self) -> bool:
-        """False where commands are let pass and nothing else is done."""
+        """False if commands pass unchanged and nothing else is done."""
         return acts(self.mode) and self.session != "" and not is_off()
 
     @property
@@ -44,12 +44,13 @@ class Settings(NamedTuple):  # not a dataclass: importing those takes longer tha
         return f"{self.session}/{self.agent}"
 
     def store_spec(self) -> str:
-        """The store to open. UsageError when there is no home directory to put the default one into."""
+        """Return the store to open. Raise UsageError if it is the default one and there is no home directory for it."""
         return self.store or default_store()
 
 
 def read_settings(env: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> Settings:
-    """`flags`: the options of the command line by name. They win over the environment; an empty value is none."""
+    """Return the settings. `flags`: the options of the command line by name. They override the environment. An empty
+    value counts as not given."""
     flags = flags or {}
     mode = mode_named(env)
 
@@ -74,13 +75,14 @@ def read_settings(env: Mapping[str, str], flags: Mapping[str, Any] | None = None
 
 
 def session_variable(env: Mapping[str, str], session: str) -> str:
-    """The variable that `session` was taken from, where that is not READCACHE_SESSION; "" for none."""
+    """Return the name of the variable that gave `session`; "" if it was READCACHE_SESSION or no variable."""
     name = env.get(SESSION_FROM, "")
     return name if name and not env.get("READCACHE_SESSION") and session == env.get(name, "") else ""
 
 
 def clip_sizes(clip: str) -> tuple[int, ...]:
-    """(head,) or (head, tail) in characters from "10000" or "5000,5000"; () from "". UsageError for anything else."""
+    """Return (head,) or (head, tail) in characters from "10000" or "5000,5000"; () from "". Raise UsageError for
+    anything else."""
     sizes = [whole_number(part) for part in clip.split(",")] if clip else []
     found = tuple(size for size in sizes if size is not None)
     if len(sizes) > 2 or len(found) < len(sizes):
@@ -89,7 +91,8 @@ def clip_sizes(clip: str) -> tuple[int, ...]:
 
 
 def require_store(spec: str) -> None:
-    """UsageError for what cannot be a store: a URL of an unknown kind, a directory, a server without its package."""
+    """Raise UsageError for a spec that cannot be a store: a URL of an unknown kind, a directory, a server without its
+    package."""
     path = store_file(spec)
     if path is None:
         from readcache.log.store import open_store

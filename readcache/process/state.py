@@ -1,4 +1,4 @@
-"""Where this user's state lives, and the server of a store. Quick to import: see `ask`."""
+"""Find this user's state directory and the stores in it. This module is quick to import, see `ask`."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import os
 
 from readcache.core.model.errors import ReadcacheError, UsageError
 
-SOCKET_STORE = "socket-"  # begins the name of a socket's store, see serve/address.py
+SOCKET_STORE = "socket-"  # start of the name of a socket's store, see serve/address.py
 
 
 def state_directory() -> str:
-    """$XDG_STATE_HOME/readcache; a relative value is ignored, as the XDG specification wants. UsageError."""
+    """Return $XDG_STATE_HOME/readcache, or the default below the home directory. A relative value is ignored, as the
+    XDG specification demands. Raise UsageError without a home directory."""
     base = os.environ.get("XDG_STATE_HOME", "")
     if not os.path.isabs(base):
         base = os.path.expanduser("~/.local/state")
@@ -20,12 +21,13 @@ def state_directory() -> str:
 
 
 def off_file() -> str:
-    """The file that is there from `readcache off` until `readcache on`. UsageError without a home directory."""
+    """Return the path of the file that exists from `readcache off` until `readcache on`. Raise UsageError without a
+    home directory."""
     return os.path.join(state_directory(), "off")
 
 
 def is_off() -> bool:
-    """True after `readcache off`. Looked at for each call, so that processes that run already heed it too."""
+    """Return True after `readcache off`. Each call checks this, so that running processes obey it, too."""
     try:
         return os.path.exists(off_file())
     except UsageError:
@@ -33,12 +35,12 @@ def is_off() -> bool:
 
 
 def default_store() -> str:
-    """The store where none is named. UsageError when there is no home directory to put it into."""
+    """Return the store to use if none is named. Raise UsageError if there is no home directory for it."""
     return os.path.join(state_directory(), "readcache.db")
 
 
 def store_file(spec: str) -> str | None:
-    """The file that a store's path or `sqlite:///` URL names; None for any other URL."""
+    """Return the file that a store's path or `sqlite:///` URL names; None for any other URL."""
     if "://" in spec:
         from readcache.log.store.open import is_url
 
@@ -48,8 +50,8 @@ def store_file(spec: str) -> str | None:
 
 
 def unnamed_stores() -> list[str]:
-    """The stores that the user did not name: the default one, which may not exist yet, and those of sockets.
-    UsageError."""
+    """Return the stores that the user did not name: the default store, which may not exist yet, and the stores of
+    sockets. Raise UsageError without a home directory."""
     state = state_directory()
     names = os.listdir(state) if os.path.isdir(state) else []
     sockets = [name for name in names if name.startswith(SOCKET_STORE) and name.endswith(".db")]
@@ -57,13 +59,14 @@ def unnamed_stores() -> list[str]:
 
 
 def is_unnamed(spec: str) -> bool:
-    """True for a store that the user did not name, even if its path is written out. UsageError."""
+    """Return True for a store that the user did not name, even if its path is given in full. Raise UsageError without a
+    home directory."""
     return not spec or store_file(spec) in unnamed_stores()
 
 
 def is_missing(spec: str) -> bool:
-    """Return True if a store's file is not there yet, or is an empty file, which only a writer may turn into a store.
-    A server counts as there: using it says more."""
+    """Return True if a store's file does not exist yet, or is empty. Only a writer may turn an empty file into a store.
+    A server never counts as missing, because using it reports more."""
     path = store_file(spec)
     if path is None:
         return False
@@ -72,7 +75,7 @@ def is_missing(spec: str) -> bool:
 
 
 def require_recorded(spec: str) -> None:
-    """ReadcacheError where there is no store yet."""
+    """Raise ReadcacheError if there is no store yet."""
     if is_missing(spec):
         todo = "`readcache init HOST` switches a host on, `readcache doctor` checks it; or use --store"
         raise ReadcacheError(f"no store at {spec}: nothing recorded yet; {todo}")

@@ -22,8 +22,8 @@ _SECONDS = {"h": 3600, "d": 86_400, "w": 604_800}
 KEEP = "READCACHE_KEEP"
 FOREVER = "forever"
 DAY = 86_400
-PATIENCE = 0.2  # seconds that it may cost a command
-RESUME_SECONDS = 60  # where they did not suffice
+PATIENCE = 0.2  # seconds: the longest delay of a command
+RESUME_SECONDS = 60  # until the next try, if that time was not enough
 
 
 def age_seconds(age: str, what: str) -> float:
@@ -50,7 +50,8 @@ def seconds_of(moment: str, now: float, what: str, *, is_end: bool = False) -> f
 
 
 def kept_seconds(env: Mapping[str, str]) -> float | None:
-    """How long a session is kept after its last event; None: for ever. UsageError."""
+    """Return for how many seconds a session is kept after its last event; None if it is kept always. Raise UsageError
+    for an invalid value."""
     given = env.get(KEEP, "")
     if given == FOREVER:
         return None
@@ -60,7 +61,7 @@ def kept_seconds(env: Mapping[str, str]) -> float | None:
 
 
 def tidy_once_a_day(settings: Settings) -> None:
-    """Takes out what has been kept for long enough. Never raises."""
+    """Delete sessions that were kept long enough. Never raise an error."""
     with contextlib.suppress(Exception):
         if not is_unnamed(settings.store):
             return
@@ -71,7 +72,7 @@ def tidy_once_a_day(settings: Settings) -> None:
         if keep is None or not paths:
             return
         os.close(os.open(stamp, os.O_WRONLY | os.O_CREAT, 0o600))
-        os.utime(stamp, (now, now))  # before the work, so that no other process does it too
+        os.utime(stamp, (now, now))  # before the work, so that no other process does the same
         from readcache.log.retention import tidy
         from readcache.log.store.sqlite import SqliteStore
 

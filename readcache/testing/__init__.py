@@ -1,9 +1,9 @@
-"""For the tests of harnesses: what a reply left out and why, and a clock.
+"""Helpers for the tests of harnesses: assertions about omissions and their reasons, and a clock.
 
     from readcache.testing import assert_omitted, assert_shown
 
 The fixtures `readcache_session`, `readcache_policy` and `readcache_clock` come with the pytest plugin
-(`readcache.testing.plugin`), which is active wherever readcache is installed.
+(`readcache.testing.plugin`), which is active if readcache is installed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FakeClock", "World", "assert_omitted", "assert_shown", "reconstruct"]
 
-__getattr__ = lazy_names(  # pytest imports this package at every start
+__getattr__ = lazy_names(  # pytest imports this package whenever it starts
     {
         "readcache.core.model.spec.world": "World",
         "readcache.testing.replies": "assert_omitted assert_shown reconstruct",
@@ -28,7 +28,7 @@ __getattr__ = lazy_names(  # pytest imports this package at every start
 
 
 class FakeClock:
-    """A clock that stands still, for `Session(clock=…)`: seconds since the epoch, `now` until `tick` is called."""
+    """A stopped clock for `Session(clock=…)`. It returns `now`, in seconds since the epoch, until `tick` is called."""
 
     def __init__(self, now: float = 0.0) -> None:
         self.now = now
@@ -37,5 +37,5 @@ class FakeClock:
         return self.now
 
     def tick(self, seconds: float = 1.0) -> None:
-        """Lets time pass; a negative number sets the clock back, as time servers do."""
+        """Advance the clock. A negative number of seconds sets it back, as time servers do."""
         self.now += seconds

@@ -1,13 +1,14 @@
-"""A suite for clients of `readcache serve` in any language: derive a test class from `ClientConformance`, and name a
-program that drives your client.
+"""A suite for clients of `readcache serve` in any language.
+
+Derive a test class from `ClientConformance`, and name a program that drives your client.
 
     class TestMyClient(ClientConformance):
         driver = ("build/my-driver",)
 
-The program is given the client's deadline in milliseconds, and the words that start the server. Each line on its stdin
-is a request as the protocol has it, without an id; it lets the client ask that, and prints a line before it reads the
-next one: {"result": …}, as the server gave it, or {"error": …}, where the real output is to be shown. It ends with
-stdin, and the server with it.
+The program's arguments are the client's deadline in milliseconds, and the command that starts the server. Each line on
+its stdin is a request as in the protocol, without an ID. The program passes the request to the client, and prints one
+line before it reads the next request. It prints {"result": …} as the server sent it, or {"error": …} if the caller must
+show the real output. The program exits at the end of its stdin, and the server exits with it.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from typing import Any, ClassVar
 import pytest
 
 _REAL = (sys.executable, "-m", "readcache", "serve")
-_SLOW, _SHORT = 30_000, 500  # deadlines in milliseconds: of a busy machine; for a server that does not answer
+_SLOW, _SHORT = 30_000, 500  # deadlines in milliseconds: for a busy machine; for a server that does not answer
 _SONG = "".join(f"{number} bottles of beer on the wall\n" for number in range(40))
 _HALF = "".join(_SONG.splitlines(True)[:20])
 
-# A server for one trial: `answer(request)` gives the result, after whatever the trial lets it do.
+# A scripted server. The test adds the code for each request. `answer(request)` sends the request's params back.
 _SERVER = """
 import json, os, sys, time
 with open(sys.argv[1], "a") as file:
@@ -52,7 +53,8 @@ class Driven:
         self._process, self._started = process, started
 
     def ask(self, method: str, agent: str = "main", **params: Any) -> dict[str, Any]:
-        """The line that it prints: a result or an error. AssertionError for anything else."""
+        """Send a request, and return the line that the driver prints: a result or an error. Raise AssertionError for
+        anything else."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         request = {"method": method, "conversation": "c", "agent": agent, "params": params}
@@ -64,28 +66,30 @@ class Driven:
         return found
 
     def fails(self, **params: Any) -> bool:
-        """True if the client says that the real output is to be shown."""
+        """Return True if the client reports that the caller must show the real output."""
         return "error" in self.ask("stats", **params)
 
     def leaves_it_aside(self, **params: Any) -> bool:
-        """True if sixty more requests fail, and do not wait for a deadline each: that would take half a minute."""
+        """Return True if sixty more requests fail without waiting for a deadline each. Sixty deadlines take half a
+        minute."""
         began = time.monotonic()
         waited = 60 * _SHORT / 1000
         return all(self.fails(**params) for _ in range(60)) and time.monotonic() - began < 0.8 * waited
 
     def starts(self) -> list[int]:
-        """The processes of the servers that it started."""
+        """Return the process IDs of the servers that the client started."""
         return [int(word) for word in self._started.read_text().split()] if self._started.exists() else []
 
 
 class ClientConformance:
-    """The suite. `driver`: the words that start yours."""
+    """The suite. `driver`: the command that starts your driver."""
 
     driver: ClassVar[Sequence[str]]
 
     @contextmanager
     def drive(self, tmp_path: Path, server: str | Sequence[str], deadline: int = _SLOW) -> Iterator[Driven]:
-        """The driver, with a server: its words, or what a scripted one does for each request."""
+        """Start the driver with a server, and yield it. `server`: the command of a server, or the code that a scripted
+        server runs for each request. `deadline`: milliseconds."""
         started = tmp_path / "started"
         script = _SERVER + "".join(f"    {line}\n" for line in ([server] if isinstance(server, str) else ()))
         words = (sys.executable, "-c", script, str(started)) if isinstance(server, str) else server
@@ -138,7 +142,7 @@ class ClientConformance:
             assert "error" in client.ask("observe", command=3)
             assert "result" in client.ask("stats")
 
-    # ------------------------------------------------------------ what goes over the wire
+    # ------------------------------------------------------------ messages on the wire
 
     @pytest.mark.parametrize(
         "text", ['"quoted" \\ and {braces} [of] \t a kind', "é 漢 𝄞 \u2028 \u0085 \x7f\r\n\x00", ""]

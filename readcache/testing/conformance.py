@@ -1,11 +1,14 @@
-"""A suite of an adapter's duties: derive a test class from `Conformance`, and give it your host with a scripted model.
+"""A suite of an adapter's duties.
+
+Derive a test class from `Conformance`, and give it your host with a scripted model.
 
     class TestMyHost(Conformance):
         host = MyHost()
 
-`MyHost.converse` lets a model that follows a script talk to your host, with readcache on or off, and gives what that
-model was sent. Each conversation is held twice. Without readcache it tells what every call really prints; with it, each
-line that is left out must stand elsewhere in that very request, and each marker must stay true as long as it is sent.
+`MyHost.converse` lets a model that follows a script talk to your host, with readcache on or off. It returns the
+requests that the model was sent. Each conversation runs twice. The run without readcache shows what every call really
+prints. In the run with readcache, each omitted line must be elsewhere in the same request, and each marker must stay
+true as long as it is sent.
 """
 
 from __future__ import annotations
@@ -44,7 +47,8 @@ _CAT, _HEAD, _TAIL = Bash("cat shop.py"), Bash("sed -n '1,40p' shop.py"), Bash("
 
 
 def make_project(root: Path) -> None:
-    """The files that the scripts read: small, longer than any host shows, with odd line ends, with text like ours."""
+    """Write the files that the scripts read: a small one, one longer than any host shows, one with odd line ends, and
+    one whose text looks like markers."""
     root.mkdir(parents=True)
     shop = [f"def item_{n}(count: int) -> float:  # number {n} of the shop" for n in range(1, 61)]
     (root / "shop.py").write_text("\n".join(shop) + "\n")
@@ -59,23 +63,25 @@ _NO_FILES: Mapping[str, str] = {}
 
 
 class Conformance:
-    """The suite. `host` is yours. Every test is a script; those for what the host has not got are skipped."""
+    """The suite. `host`: your host. Every test is a script. A test is skipped if it needs a call or an event that the
+    host does not have."""
 
     host: ClassVar[HostUnderTest]
 
     def run_steps(
         self, tmp_path: Path, *steps: Step, unchecked: Sequence[int] = (), files: Mapping[str, str] | None = None
     ) -> list[Seen]:
-        """Holds the conversation without readcache and with it, compares, and gives what came of it with readcache.
+        """Run the conversation without and with readcache, compare the two, and return the requests with readcache.
 
-        `unchecked`: steps whose results the host itself cuts, and that are not compared. `files`: texts of more files
-        of the project. AssertionError."""
+        `unchecked`: indexes of steps whose results are not compared, because the host itself truncates them. `files`:
+        texts of additional files in the project, by name. Raise AssertionError if the comparison fails.
+        """
         return self._run_twice(tmp_path, steps, unchecked, files or {})[0]
 
     def _run_twice(
         self, tmp_path: Path, steps: Sequence[Step], unchecked: Sequence[int] = (), files: Mapping[str, str] = _NO_FILES
     ) -> tuple[list[Seen], list[Seen]]:
-        """See `run_steps`: with readcache, and without it."""
+        """Do the same as `run_steps`, and return the requests with readcache and the requests without it."""
         self._need(*steps)
         without, seen = (
             self._converse(tmp_path / side, steps, files, on=side == "with") for side in ("without", "with")
@@ -105,7 +111,7 @@ class Conformance:
         normal = getattr(self.host, "normal", None)
         return text if normal is None else str(normal(text))
 
-    # ------------------------------------------------------------ what is left out, and what is not
+    # ------------------------------------------------------------ omissions
 
     @pytest.mark.parametrize("between", [(), (Worker(1),)], ids=["", "in-another-process"])
     @pytest.mark.parametrize("form", FORMS)
@@ -113,7 +119,7 @@ class Conformance:
         self, form: str, between: tuple[Step, ...], tmp_path: Path, request: pytest.FixtureRequest
     ) -> None:
         self._need(*between)
-        if between and hasattr(self.host, "store"):  # what is in memory, another process does not know
+        if between and hasattr(self.host, "store"):  # another process does not know this one's memory
             self._keep_in(request.getfixturevalue("tmp_path_factory").getbasetemp() / "store.db", request)
         shown = cells(form, self.host.can)
         first, again = together([cell.first for cell in shown]), together([cell.again for cell in shown])
@@ -188,11 +194,11 @@ class Conformance:
         )
 
     def _keep_bytes(self, seen: Sequence[Seen]) -> None:
-        """Each marker of a request is in all later ones, and at least one is."""
+        """Check that each marker of a request is in all later requests, and that there is at least one."""
         kept: list[str] = []
         for one in seen:
             sent = "\n".join((*one.texts, *one.results))
-            assert all(marker in sent for marker in kept), "an older marker was written anew"
+            assert all(marker in sent for marker in kept), "an older marker was rewritten"
             kept = markers(sent)
         assert kept, "nothing was left out"
 
@@ -229,14 +235,14 @@ class Conformance:
         ranges = [(Read("long.txt", first, first + 25),) for first in (3000, 100, 5950, 1400)]
         self.run_steps(tmp_path, (Read("long.txt"),), *ranges, unchecked=[0])
 
-    # ------------------------------------------------------------ what leaves the conversation
+    # ------------------------------------------------------------ removals from the conversation
 
     def test_nothing_dangles_after_a_compaction(self, tmp_path: Path) -> None:
         once = Bash("echo $((40 + 2))01010")
         seen = self.run_steps(
             tmp_path, (once,), (_CAT,), (_HEAD,), (Bash("ls"),), Compact(), (_TAIL,), (_CAT,), (_CAT,)
         )
-        assert not [text for text in seen[4].texts if "4201010" in text], "`Compact` took nothing away"
+        assert not [text for text in seen[4].texts if "4201010" in text], "`Compact` removed nothing"
 
     def test_nothing_dangles_after_a_result_was_cleared(self, tmp_path: Path) -> None:
         self.run_steps(tmp_path, (_CAT,), (_HEAD,), Clear(), (Bash("ls"),), (_TAIL,), (_CAT,))
@@ -256,11 +262,11 @@ class Conformance:
         finally:
             self.host.clear = before
         noted = [{note for text in one.texts for note in NOTE.findall(text)} for one in seen]
-        assert all(few <= more for few, more in pairwise(noted)), "a note was taken back"
+        assert all(few <= more for few, more in pairwise(noted)), "a note was removed"
         assert len(noted[-1]) > 2, "nothing was cleared"
-        assert not markers(seen[-2].results[0]), "what was cleared is not visible"
+        assert not markers(seen[-2].results[0]), "a cleared result still counted as visible"
 
-    # ------------------------------------------------------------ other readers, and our own failures
+    # ------------------------------------------------------------ other readers, and failures of readcache
 
     def test_a_sub_agent_is_shown_what_its_parent_saw(self, tmp_path: Path) -> None:
         seen = self.run_steps(tmp_path, (_CAT,), (Delegate((_CAT, _HEAD, _CAT)),), (_TAIL,))
@@ -287,6 +293,6 @@ class Conformance:
 
 
 def files_of(root: Path) -> dict[str, bytes]:
-    """What stands in a project in the end, hidden files and directories aside."""
+    """Return the files of a project and their final content, without names that start with a dot or an underscore."""
     paths = [path.relative_to(root) for path in root.rglob("*") if path.is_file()]
     return {str(p): (root / p).read_bytes() for p in paths if not any(part[0] in "._" for part in p.parts)}

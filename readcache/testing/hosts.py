@@ -20,15 +20,16 @@ _AGAIN = 1 / 3  # the greatest share of the lines in view that may be repeated, 
 
 @dataclass(frozen=True, slots=True)
 class Bash:
-    """The model calls the host's shell tool."""
+    """A call of the host's shell tool."""
 
     command: str
-    timeout: float | None = None  # seconds, where the host's tool takes one
+    timeout: float | None = None  # seconds, if the host's tool takes a timeout
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """The model calls the host's read tool: lines 1-based, inclusive; `path` is relative to the project."""
+    """A call of the host's read tool. Lines are 1-based and inclusive; `end` None is the end of the file. `path` is
+    relative to the project."""
 
     path: str
     start: int = 1
@@ -37,7 +38,7 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """The model calls the host's edit tool."""
+    """A call of the host's edit tool, which replaces `old` with `new`."""
 
     path: str
     old: str
@@ -46,67 +47,77 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Delegate:
-    """The model starts a sub-agent whose model makes these calls, one a message."""
+    """A call that starts a sub-agent. Its model makes these calls, one per message."""
 
     calls: tuple[Bash | Read | Edit, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Compact:
-    """The conversation is compacted: older messages become a summary."""
+    """An event: the conversation is compacted, and a summary replaces older messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clear:
-    """The host takes the text of the oldest tool result out of the conversation, and leaves its place."""
+    """An event: the host removes the text of the oldest tool result. The result itself stays, without its text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rewind:
-    """The user goes back: the last `calls` tool calls and everything after them never happened, files stay."""
+    """An event: the user goes back. The last `calls` tool calls and everything after them leave the conversation; files
+    stay as they are."""
 
     calls: int
 
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """The conversation goes on in another process: the steps from here on are served by adapter `number`, the first of
-    which is 0. It has what the host keeps of the conversation, and a durable store if the adapter needs one for that;
-    what another adapter has in memory it does not know."""
+    """An event: the conversation continues in another process.
+
+    From here on, adapter `number` (counted from 0) serves the steps. It has the host's record of the conversation, and
+    a durable store if the adapter needs one for that. It does not know the memory of other adapters.
+    """
 
     number: int
 
 
 ToolUse = Bash | Read | Edit | Delegate
-# Calls that the model makes at once, in one message; or an event.
+# Parallel calls in one message of the model, or an event.
 Step = tuple[ToolUse, ...] | Compact | Clear | Rewind | Worker
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What the model was sent after a step, in the next request: every text in it, oldest first (system prompt, its own
-    words and arguments of calls included), and which of them are the results of the step's calls. Leave out what the
-    API drops because a server-side compaction stands after it. An event or a `Delegate` may have no results. A result
-    that stands in JSON is given decoded, as lines."""
+    """The request that the model was sent after a step.
+
+    `texts`: every text in it, oldest first, including the system prompt, the model's own words and arguments of calls.
+    `results`: the texts that are results of the step's calls. An event or a `Delegate` may have no results.
+
+    Leave out the texts that the API drops because a server-side compaction follows them. If a result is inside JSON,
+    give it decoded, as lines.
+    """
 
     texts: tuple[str, ...]
     results: tuple[str, ...] = ()
-    inner: tuple[Seen, ...] = ()  # what a sub-agent's model was sent, a request each
+    inner: tuple[Seen, ...] = ()  # the requests that a sub-agent's model was sent
 
 
 class HostUnderTest(Protocol):
-    """A host with a scripted model. `can`: the kinds of calls and events that it has (`Bash` at least).
+    """A host with a scripted model. `can`: the kinds of calls and events that it has, at least `Bash`.
 
-    It may also have: `normal(text)`, which takes out of a result what differs from run to run (a process id, a
-    duration); `store`, a path that the suite sets, where the adapter's durable store is to be while it is not None;
-    `clear`, Marks that the suite sets, by which the adapter is to clear old results while they are not None;
-    `cannot_shorten`, the names of the re-reads that the host leaves no way to shorten, by form (see `rereads`).
+    It may also have these attributes:
+
+    - `normal(text)`: removes from a result everything that differs from run to run, such as a process ID or a duration.
+    - `store`: a path that the suite sets. While it is not None, the adapter must keep its durable store there.
+    - `clear`: Marks that the suite sets. While they are not None, the adapter must clear old results by them.
+    - `cannot_shorten`: the names of the re-reads that the host leaves no way to shorten, by form (see `rereads`).
     """
 
     can: frozenset[type]
 
     def converse(self, root: Path, steps: Sequence[Step], *, on: bool) -> list[Seen]:
-        """One conversation in the project `root`, from its beginning: a `Seen` for each step. `on`: with readcache."""
+        """Run one conversation in the project `root`, from its beginning. Return a `Seen` for each step. `on`: with
+        readcache."""
         ...
 
 

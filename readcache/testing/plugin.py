@@ -1,7 +1,7 @@
-"""The pytest plugin: a session for each test, on the real file system or on pyfakefs' one.
+"""The pytest plugin: a session for each test, on the real file system or on pyfakefs.
 
-Active wherever readcache is installed (entry point `pytest11`). pytest imports this module at every start, so that the
-session is imported only when a test asks for one.
+The plugin is active if readcache is installed (entry point `pytest11`). pytest imports this module whenever it starts,
+so the session is imported only if a test requests one.
 """
 
 from __future__ import annotations
@@ -18,25 +18,26 @@ if TYPE_CHECKING:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Imports what a session needs, when there is a test that has one."""
+    """Import the modules of a session if a test uses one."""
     names = getattr(item, "fixturenames", ())
     if "readcache_session" in names:
         from readcache import Session
 
-        # pyfakefs forgets every module that is first imported while it is active: of two tests, each would have a
-        # `Reason` of its own. So a call imports them before any test begins. The parser takes 85 ms.
+        # pyfakefs forgets every module that is first imported while it is active. Two tests would then have different
+        # `Reason` classes. So a call imports the modules before any test starts. The parser takes 85 ms, so only
+        # tests with `fs` import it.
         Session("/").observe("(cat f)" if "fs" in names else "cat f | head", "")
 
 
 @pytest.fixture
 def readcache_clock() -> FakeClock:
-    """The clock of `readcache_session`."""
+    """Return the clock of `readcache_session`."""
     return FakeClock()
 
 
 @pytest.fixture
 def readcache_policy() -> Policy:
-    """The policy of `readcache_session`; override it in a test module or a conftest.py."""
+    """Return the policy of `readcache_session`. Override it in a test module or a conftest.py."""
     from readcache import Policy
 
     return Policy()
@@ -46,8 +47,9 @@ def readcache_policy() -> Policy:
 def readcache_session(
     request: pytest.FixtureRequest, readcache_clock: FakeClock, readcache_policy: Policy
 ) -> Iterator[Session]:
-    """A session in memory whose root is the working directory, of pyfakefs if the test has `fs`, in any order of the
-    two fixtures. Its id, and so the tag in its markers, is the same in every test."""
+    """Yield a session in memory, with the working directory as its root. If the test has `fs`, it is pyfakefs'
+    directory, in any order of the two fixtures. The session's ID, and so the tag in its markers, is the same in every
+    test."""
     if "fs" in request.fixturenames:
         request.getfixturevalue("fs")
     from readcache import Session

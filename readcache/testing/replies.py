@@ -1,4 +1,4 @@
-"""Assertions about a reply. Each raises AssertionError with what the reply did instead."""
+"""Assertions about a reply. Each raises AssertionError, and the error says what the reply did instead."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from readcache.core.model.spec.world import World
 
 
 def assert_shown(reply: Reply, *, reason: Reason | None = None) -> None:
-    """Nothing was left out; with `reason`, for that reason."""
+    """Check that nothing was omitted. If `reason` is given, it must be the reply's reason."""
     _expect(reply.outcome is Outcome.FULL and reply.text == reply.full_text, "all of the output", reply)
     _expect(reason in (None, reply.reason), f"the reason {reason and reason.value}", reply)
 
@@ -23,11 +23,12 @@ def assert_omitted(
     source: str | Collection[str] | None = None,
     reason: Reason | None = None,
 ) -> None:
-    """Something was left out. What is not given is not checked.
+    """Check that something was omitted. Arguments that are None are not checked.
 
-    `path`: of this file, and of no other; a relative one also fits the end of an absolute one. `lines`: exactly these,
-    first and last (1-based, inclusive), in however many stretches. `source`: the calls named as the places where they
-    stand are this one, or these. `reason`: the reply's.
+    - `path`: only lines of this file were omitted. A relative path also fits the end of an absolute one.
+    - `lines`: exactly these lines were omitted, first and last (1-based, inclusive), in any number of ranges.
+    - `source`: the omissions name exactly this call, or these calls, as sources.
+    - `reason`: the reply has this reason.
     """
     found = [omitted for omitted, _, _ in reply.omissions()]
     of_path = path is None or all(_is_of(omitted, path) for omitted in found)
@@ -43,11 +44,11 @@ def assert_omitted(
 
 
 def reconstruct(reply: Reply, context: Mapping[str, str]) -> str:
-    """The real output, after every line of it was found where the reader can see it: shown by the reply, or left out
-    and standing at its sources, with or without a line number in front.
+    """Return the real output, after checking that the reader can see every line of it.
 
-    `context`: for each call id, the text that the conversation now holds of it: the result, and the command too where
-    that was a heredoc with the file's content. AssertionError names the first line that is not there.
+    The reply must show each line, or omit it and have it at its sources, with or without a line number before it.
+    `context`: for each call ID, its text in the conversation now: the result, and also the command if that was a
+    heredoc with the file's content. Raise AssertionError if a line is missing; it names the first one.
     """
     world = World()
     for call_id, text in context.items():
@@ -64,13 +65,13 @@ def _is_of(omitted: Omitted, path: str) -> bool:
 
 
 def _expect(is_met: bool, what: str, reply: Reply) -> None:
-    """Raises AssertionError unless `is_met`, with what was expected and what the reply did."""
+    """Raise AssertionError unless `is_met`. The error says what was expected and what the reply did."""
     if not is_met:
         raise AssertionError(f"expected {what}, but {_account(reply)}")
 
 
 def _account(reply: Reply) -> str:
-    """The reply in one line, for messages."""
+    """Describe the reply in one line, for error messages."""
     left_out = [
         f"lines {s.start}-{s.end} of {s.path or 'the output'} (see {', '.join(s.sources)})"
         for s, _, _ in reply.omissions()

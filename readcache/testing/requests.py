@@ -22,31 +22,31 @@ from readcache.testing.hosts import Seen
 _MARKER = re.compile(
     r"\[(?:FILE_UNCHANGED|UNCHANGED|LEFT_OUT|GONE) [0-9a-f]{4}\.\d+: [^\n]*?; (?:repeat to see|it ran[^\n\]]*)\]"
 )
-NOTE = re.compile(r"\[PRUNED [0-9a-f]{4}: [^\n\]]*\]")  # the line that a cleared result leaves
-# One file, and its lines, or those of them that a search selected.
+NOTE = re.compile(r"\[PRUNED [0-9a-f]{4}: [^\n\]]*\]")  # the line that replaces a cleared result
+# One file, and its lines, or the lines that a search selected in it.
 _NAMED = re.compile(r"\[\S+ \S+ ([^ ,]+) lines? (?:[\d, -]+ \(selected: )?(\d[\d, -]*)\)?, (?:above|in)\b")
 _ROUNDING = 1  # characters of a result: a host may trim the newline at its end
 
 
 def markers(text: str) -> list[str]:
-    """The markers, of whatever session, that stand in a text."""
+    """Return the markers in a text, from any session."""
     return _MARKER.findall(text)
 
 
 class Requests:
-    """The requests of one conversation, in order. `normal` takes out of a text what differs from run to run; `lengths`:
-    how many lines the files have that markers may name."""
+    """The requests of one conversation, in order. `normal`: removes from a text everything that differs from run to
+    run. `lengths`: the number of lines in each file that markers may name."""
 
     def __init__(self, normal: Callable[[str], str] = str, lengths: Mapping[str, int] | None = None) -> None:
         self._normal, self._lengths = normal, lengths or {}
-        self._omitted_lines: dict[str, list[str]] = {}  # marker -> the lines that were left out
-        self._before: tuple[Sequence[str], Sequence[str]] = ((), ())  # texts of the last request: ours, the real ones
+        self._omitted_lines: dict[str, list[str]] = {}  # marker -> the omitted lines
+        self._before: tuple[Sequence[str], Sequence[str]] = ((), ())  # the last texts: with readcache, without
 
     def compare(self, ours: Seen, real: Seen | None) -> None:
-        """Compare a request with the same one of a conversation without readcache. AssertionError. None: the true
-        results are unknown."""
+        """Compare a request with the same request of a conversation without readcache. `real`: None if the true results
+        are unknown. Raise AssertionError if the request is not sound."""
         texts = [*ours.texts, *ours.results]
-        forms = [form for text in texts for form in (text, self._normal(text))]  # the latter lacks what a host added
+        forms = [form for text in texts for form in (text, self._normal(text))]  # the latter lacks a host's additions
         shown = [VisibleText(_MARKER.sub("", form)) for form in forms]
         if real is not None:
             assert len(ours.results) == len(real.results), (
@@ -54,7 +54,7 @@ class Requests:
             )
             for result, truth in zip(ours.results, real.results, strict=True):
                 self._account(self._normal(result), self._normal(truth))
-            inner = Requests(self._normal, self._lengths)  # a sub-agent begins with nothing
+            inner = Requests(self._normal, self._lengths)  # nothing is visible to a new sub-agent
             assert len(ours.inner) == len(real.inner), "the sub-agent's model was asked more often, or less"
             for one, other in zip(ours.inner, real.inner, strict=True):
                 inner.compare(one, other)
@@ -65,9 +65,11 @@ class Requests:
                 assert missing is None, f"{marker} stands for a line that is not in view: {lines[missing]!r}"
 
     def _check_cache(self, ours: Sequence[str], real: Sequence[str]) -> None:
-        """What stands before the host's first change of the last request is as it was, or was cleared now because the
-        user asked for that. With a text more than the host alone would have sent, a restored section, nobody knows
-        which is which."""
+        """Check that no text changed before the host's first change since the last request.
+
+        A text that was cleared now may change, because the user asked for that. If a request has more texts than the
+        host alone would have sent, such as a restored section, check nothing: the texts cannot be paired.
+        """
         before, self._before = self._before, (ours, real)
         if len(ours) == len(real) and len(before[0]) == len(before[1]):
             cached = _alike(before[1], real)
@@ -76,7 +78,7 @@ class Requests:
             assert kept >= cached or is_cleared, f"changed before anything that the host changed: {ours[kept]!r}"
 
     def _account(self, result: str, truth: str) -> None:
-        """Every line of the truth is in the result, or stood for by a marker; and nothing else is in it."""
+        """Check that the result has every line of the truth, or a marker that replaces it, and no other lines."""
         rest, parts = truth.removesuffix("\n").split("\n"), _split_at_markers(result.removesuffix("\n"))
         at = 0
         for number, (found, lines) in enumerate(parts):
@@ -91,7 +93,7 @@ class Requests:
         assert at == len(rest), f"lines are missing, and no marker stands for them: {rest[at:][:3]}"
 
     def _check_numbers(self, marker: str, count: int, *, is_alone: bool) -> None:
-        """A marker names as many lines as it stands for, if it stands alone, and none that its file has not got."""
+        """Check that a marker names as many lines as it replaces, if it is alone, and no lines that its file lacks."""
         if found := _NAMED.match(marker):
             assert not is_alone or _count(marker) == count, f"{marker} stands for {count} lines"
             last = int(re.findall(r"\d+", found[2])[-1])
@@ -99,14 +101,15 @@ class Requests:
 
 
 def _count(marker: str) -> int | None:
-    """How many lines of one file it names."""
+    """Return how many lines of one file the marker names; None if it names none."""
     found = _NAMED.match(marker)
     spans = [span.partition("-") for span in found[2].split(", ")] if found else []
     return sum(int(last or first) - int(first) + 1 for first, _, last in spans) or None
 
 
 def _shares(found: Sequence[str], lines: list[str]) -> list[tuple[str, list[str]]]:
-    """(marker, the lines that it stands for): of several in a row each has as many as it names, or any of all."""
+    """Return (marker, the lines that it replaces). If several markers are in a row, each has as many lines as it names.
+    If these numbers do not add up, each may replace any of the lines."""
     counts = [_count(marker) or 0 for marker in found]
     if not all(counts) or sum(counts) != len(lines):
         return [(marker, lines) for marker in found]
@@ -115,12 +118,12 @@ def _shares(found: Sequence[str], lines: list[str]) -> list[tuple[str, list[str]
 
 
 def _alike(before: Sequence[str], after: Sequence[str]) -> int:
-    """How many texts are the same, from the first on."""
+    """Return how many texts are equal, from the first on."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False)))
 
 
 def _split_at_markers(result: str) -> list[tuple[list[str], list[str]]]:
-    """(the markers, the lines that follow them), from the lines before the first marker on."""
+    """Return (the markers, the lines that follow them), starting with the lines before the first marker."""
     out: list[tuple[list[str], list[str]]] = [([], [])]
     for line in result.split("\n"):
         if found := markers(line):
@@ -133,7 +136,8 @@ def _split_at_markers(result: str) -> list[tuple[list[str], list[str]]]:
 
 
 def _find(lines: Sequence[str], rest: Sequence[str], low: int, *, is_last: bool) -> int | None:
-    """Where the lines stand next; the last ones stand at the end."""
+    """Return the index in `rest` at which the lines occur next; None if they do not. The last lines belong at the
+    end."""
     if is_last:
         return len(rest) - len(lines)
     starts = range(low, len(rest) - len(lines) + 1)

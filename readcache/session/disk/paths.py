@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable
 
 _MOUNTS = ("/proc", "/dev")
-_MOST_LINKS = 40  # as Linux has it
+_MOST_LINKS = 40  # as in Linux; beyond it, links are in a circle and lead nowhere
 
 
 def real_paths(names: Iterable[str], directory: str) -> frozenset[str]:
@@ -22,12 +22,12 @@ def real_paths(names: Iterable[str], directory: str) -> frozenset[str]:
 
 
 def is_virtual(path: str) -> bool:
-    """Does `path`, taken from the working directory, lead into /proc or /dev, by whatever links? What is below /dev/shm
-    are files. Each step counts, since /proc/self/fd/0 leads out again; a circle of links leads nowhere."""
+    """Return True if `path`, relative to the working directory, leads into /proc or /dev, by its name or through links.
+    Paths below /dev/shm are files."""
     left, at, links = _steps(os.path.join(os.getcwd(), path)), "/", 0
     while left:
         at = os.path.normpath(os.path.join(at, left.pop()))
-        if _is_inside(at):
+        if _is_inside(at):  # checked at each step, because /proc/self/fd/0 leads out again
             return True
         if links < _MOST_LINKS and os.path.islink(at):
             links += 1
@@ -37,7 +37,8 @@ def is_virtual(path: str) -> bool:
 
 
 def is_named_virtual(path: str) -> bool:
-    """Is `path`, an absolute one, in /proc or /dev by its name alone? It may be one of another machine."""
+    """Return True if the absolute path is in /proc or /dev by its name. Links are not followed, because the path may be
+    on another machine."""
     return _is_inside(os.path.normpath(path))
 
 
@@ -46,5 +47,6 @@ def _steps(path: str) -> list[str]:
 
 
 def _is_inside(path: str) -> bool:
-    """`/dev` and `/dev/shm` themselves are on the way to files."""
+    """Return True for a path below one of the mounts, except below /dev/shm. `/dev` and `/dev/shm` themselves are on
+    the way to files."""
     return path.startswith(tuple(f"{mount}/" for mount in _MOUNTS)) and not f"{path}/".startswith("/dev/shm/")
