@@ -7,14 +7,17 @@ section, and `READCACHE_CLEAR` the sizes at which old results are cleared.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from readcache import Budget, HeadTail, Marks, Mode, Policy, Reply, Session, Sessions, UsageError
-from readcache.hosts.fallback import fallback
 from readcache.process.mode import mode_named
+
+T = TypeVar("T")
+LOG = logging.getLogger("readcache.hosts")
 
 _SETTINGS = ("policy", "mode", "clip", "root", "store", "protected", "restore", "clear", "on_reply")
 _MODES = {"on": Mode.ON, "advise": Mode.ADVISE, "off": Mode.OFF, True: Mode.ON, False: Mode.OFF}  # YAML's on is True
@@ -120,3 +123,12 @@ def _marks(given: object, window: int | None) -> Marks | None:
     if not (isinstance(given, (list, tuple)) and [type(size) for size in given] == [int, int]):
         raise UsageError(f"invalid clear {given!r}: use True, False, Marks or [above, down_to] in tokens")
     return Marks(*given)
+
+
+def fallback(ours: Callable[[], T], otherwise: T) -> T:
+    """The result of `ours`, or `otherwise` if it raises; a warning then goes to the host's log."""
+    try:
+        return ours()
+    except Exception:
+        LOG.warning("readcache failed; the host goes on without it", exc_info=True)
+        return otherwise

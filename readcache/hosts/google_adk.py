@@ -14,7 +14,7 @@ from typing import Any
 from google.adk.plugins.base_plugin import BasePlugin
 from google.genai import types
 
-from readcache.hosts.fallback import fallback
+from readcache.hosts.adapter_settings import fallback
 from readcache.hosts.judged_lists import JudgedLists
 from readcache.hosts.tool_results import Judge
 

@@ -24,7 +24,7 @@ from pydantic_ai.messages import (
 )
 
 from readcache.core.messages.messages import Kind, Message, Part
-from readcache.hosts.fallback import fallback
+from readcache.hosts.adapter_settings import fallback
 from readcache.hosts.judged_lists import JudgedLists
 from readcache.hosts.tool_results import Judge
 

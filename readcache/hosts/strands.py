@@ -14,7 +14,7 @@ from typing import Any
 from strands.middleware import InvokeModelStage
 from strands.plugins import Plugin
 
-from readcache.hosts.fallback import fallback
+from readcache.hosts.adapter_settings import fallback
 from readcache.hosts.judged_lists import JudgedLists
 from readcache.hosts.tool_results import Judge
 

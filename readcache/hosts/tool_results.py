@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from readcache import Reply, Session, UsageError
@@ -110,3 +110,20 @@ def with_numbers(call: ToolCall, output: str, session: Session) -> ToolCall:
     if shown[0] not in there[skipped : skipped + 1]:
         return replace(call, complete=False)
     return replace(call, asked=replace(asked, skipped=skipped))
+
+
+# ------------------------------------------------------------ lines beside a reply
+# A host keeps them in its own state. They are put back when no session knows the reply any more: its log in memory
+# ended with the process, or readcache was switched off.
+
+
+def lines_left_out(reply: Reply) -> list[list[str]]:
+    """[marker, lines] for each marker, in order."""
+    return [[marker, "\n".join(lines)] for _, marker, lines in reply.omissions()]
+
+
+def put_back(text: str, kept: Iterable[Iterable[str]]) -> str:
+    """The text with the lines in the places of their markers."""
+    for marker, lines in kept:
+        text = text.replace(marker, lines)
+    return text

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from readcache import Budget, HeadTail, Marks, Mode, Policy, UsageError
-from readcache.hosts.adapter_settings import adapter_settings, policy_by_settings
-from readcache.hosts.fallback import fallback
+from readcache.hosts.adapter_settings import adapter_settings, fallback, policy_by_settings
 
 NOTHING = Budget(max_tokens=0)
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from readcache import Frame, Policy, Session
-from readcache.hosts.left_out import lines_left_out, put_back
+from readcache.hosts.tool_results import lines_left_out, put_back
 
 LINES = [f"line {n} of a file with some words in it\n" for n in range(1, 81)]
 

@@ -23,8 +23,7 @@ from langchain_core.messages import BaseMessage, ToolMessage
 from langchain_core.tracers.context import register_configure_hook
 
 from readcache import Budget, Marks, Mode, Policy, Reply
-from readcache.hosts.adapter_settings import adapter_settings
-from readcache.hosts.fallback import LOG, fallback
+from readcache.hosts.adapter_settings import LOG, adapter_settings, fallback
 from readcache.hosts.langchain.messages import (
     as_chat,
     asked_by,

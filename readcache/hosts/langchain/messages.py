@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from readcache import Frame, Reply
 from readcache.core.messages.editing import with_content_text
 from readcache.core.model.tool_call import ToolCall
-from readcache.hosts.left_out import lines_left_out, put_back
+from readcache.hosts.tool_results import lines_left_out, put_back
 
 # deepagents' read_file: "@@ lines 10-39 of 60 | next offset 39 @@", after notices if there are any.
 _HEADER = re.compile(r"(?:\[[^\n]*\n)*@@ lines (\d+)-(\d+)(?: of (\d+))?([^\n]*)@@\n")

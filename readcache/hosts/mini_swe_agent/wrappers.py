@@ -14,9 +14,8 @@ from typing import Any
 
 from readcache import Mode, Session
 from readcache.context import Compactor, mend_and_clear
-from readcache.hosts.adapter_settings import adapter_settings
-from readcache.hosts.fallback import LOG, fallback
-from readcache.hosts.left_out import lines_left_out, put_back
+from readcache.hosts.adapter_settings import LOG, adapter_settings, fallback
+from readcache.hosts.tool_results import lines_left_out, put_back
 
 Message = dict[str, Any]
 # Characters. mini's own templates show an output of 10,000 or more as two halves of 5,000, each starting on a line of

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from readcache import Budget, Marks, Policy, Reply
-from readcache.hosts.fallback import fallback
+from readcache.hosts.adapter_settings import fallback
 from readcache.hosts.judged_lists import JudgedLists
 from readcache.hosts.openai_agents.items import Item, message_of_item, with_details, with_item_text
 from readcache.hosts.tool_results import Judge

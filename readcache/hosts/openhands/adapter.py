@@ -25,8 +25,7 @@ from pydantic import ConfigDict, Field, PrivateAttr
 from readcache import Budget, Marks, Reply, Session, Sessions
 from readcache.context import mend_and_clear
 from readcache.core.restore.plan import HEADING
-from readcache.hosts.adapter_settings import AdapterSettings, adapter_settings
-from readcache.hosts.fallback import fallback
+from readcache.hosts.adapter_settings import AdapterSettings, adapter_settings, fallback
 from readcache.hosts.openhands.results import as_told, reply_to, shown_text, with_complete_lines, with_text
 
 _AS_SENT = {

@@ -190,7 +190,7 @@ class PolicyRun:
         self._count_wrong(findings)
         saved = len(call.output) - len(reply.text)
         markers = len(reply.omissions())
-        counts.update(saved=saved, markers=markers, omissions=markers > 0, removal=len(call.output) if markers else 0)
+        counts.update(saved=saved, markers=markers, omissions=markers > 0, cut=len(call.output) if markers else 0)
         self._carried.add(call.call_id, len(call.output), saved, marked=markers > 0)
         if saved:
             self._totals.by_tool[call.tool] += saved

@@ -10,9 +10,8 @@ from readcache import Sessions
 from readcache.hosts.claude_code.proof import TranscriptProof
 from readcache.hosts.hooks import end_event
 from readcache.hosts.judged_lists import JudgedLists, ListChanges, ListPart, entries
-from readcache.hosts.left_out import put_back
 from readcache.hosts.shell_directory import ShellDirectory
-from readcache.hosts.tool_results import answer_tool, tool_kinds
+from readcache.hosts.tool_results import answer_tool, put_back, tool_kinds
 from readcache.transcripts import codex
 from readcache.transcripts.claude_code import Transcript
 from readcache.transcripts.codex import Rollout
@@ -130,7 +129,7 @@ ADAPTERS = (
     ),
     guarded(
         "a tool's error is its result",
-        takes(answer_tool, lambda result, **_: {"result": replace(result, is_error=False)}),
+        takes(answer_tool, lambda call, **_: {"call": replace(call, is_error=False)}),
         "hosts_core/test_tool_results.py::test_a_write_that_failed_wrote_nothing",
         "hosts_core/test_tool_results.py::test_what_a_framework_says_of_a_command_that_failed_is_no_content_of_a_file",
     ),
