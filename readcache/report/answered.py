@@ -1,7 +1,7 @@
-"""The calls of one reader, each with what it saved: a fold over the reader's records.
+"""The calls of one reader, each with its saving: a fold over the reader's records.
 
-An event's change to the reader's counters is booked under its call, so that all calls add up to the counters of
-`Session.stats`, however they are grouped.
+Each event's change of the reader's counters is booked under the event's call. So all calls add up to the counters of
+`Session.stats`, in any grouping.
 """
 
 from __future__ import annotations
@@ -29,41 +29,43 @@ from readcache.core.model.unconfirmed import counted
 from readcache.core.model.view import View
 from readcache.report.log_check import LogCheck
 
-PRICES = Policy().prices  # the ratios that a session weighs its omissions by
-_TAKES_AWAY = (Compacted, Delivered, Forgot, Rewound)  # after which a call may no longer be visible
+PRICES = Policy().prices  # the ratios with which a session weighs its omissions
+_TAKES_AWAY = (Compacted, Delivered, Forgot, Rewound)  # these events may remove calls from the view
 
 
 @dataclass
 class AnsweredCall:
-    """One call that was answered; or a failure of ours, which counts no calls. `at`: seconds since the epoch."""
+    """One answered call. Or a failure of readcache, or results that were not judged: these count no calls. `at`:
+    seconds since the epoch."""
 
     at: float
     session: str
     host: str
     tool: str
     reason: str
-    number: int = 0  # from 1
+    number: int = 0  # from 1; 0 if it is not an answered call
     is_shortened: bool = False
-    counts: Counter[str] = field(default_factory=Counter)  # what it changed in the counters of `Session.stats`
-    later: int = 0  # calls after it that carried it, too
-    turns: float = 0.0  # what the turns cost in which the reader asked for its lines again, in tokens
-    price: float = 0.0  # what each of its tokens cost while it was carried
+    counts: Counter[str] = field(default_factory=Counter)  # its changes of the counters of `Session.stats`
+    later: int = 0  # number of later calls that also carried it
+    turns: float = 0.0  # cost in tokens of the turns in which the reader requested its lines again
+    price: float = 0.0  # cost of each of its tokens while it was carried
     expiries: int = 0  # pauses before it in which the prompt cache was lost
 
     @property
     def tokens(self) -> int:
-        """Saved, net of markers; what bounced not yet taken off."""
+        """Tokens saved, net of markers. Tokens of immediate rereads are not subtracted yet."""
         return self.counts["tokens_saved"] + self.counts["tokens_bounced"]
 
     @property
     def chars(self) -> int:
-        """The same in characters. None if the harness showed all of it, or would have cut it."""
+        """Characters saved, net of markers. Immediate rereads are not subtracted yet. 0 if the harness showed all of
+        the output, or would have truncated it."""
         return self.counts["output_chars"] - self.counts["shown_chars"] if self.is_shortened and self.tokens else 0
 
 
 class ReaderFold:
-    """The calls of one reader. `check`: is told each event; None: no marker is checked. `seconds`: how long a prompt
-    cache holds after its last use; None: for ever."""
+    """A fold that finds the calls of one reader. `check`: it receives each event; None: no marker is checked.
+    `seconds`: the time that a prompt cache lasts after its last use; None: indefinitely."""
 
     def __init__(
         self, session: str, agent: str, check: LogCheck | None, prices: Prices = PRICES, seconds: float | None = None
@@ -75,11 +77,11 @@ class ReaderFold:
         self._calls: list[AnsweredCall] = []
         self._by_number: dict[int, AnsweredCall] = {}
         self._by_id: dict[str, AnsweredCall] = {}
-        self._carried: dict[str, AnsweredCall] = {}  # what the reader can still see, by id
+        self._carried: dict[str, AnsweredCall] = {}  # the calls that the reader can still see, by ID
         self._host = ""
 
     def take(self, records: Iterable[Record]) -> list[AnsweredCall]:
-        """The calls in all the reader's records, those of `Store.records`. Once."""
+        """Return the calls in all the reader's records, as `Store.records` gives them. Call this only once."""
         for record in records:
             event = event_for(record, self._agent)
             if event is not None:
@@ -102,14 +104,14 @@ class ReaderFold:
             self._end([call_id for call_id in self._carried if not view.is_visible(call_id)])
 
     def _note_account(self, call_id: str) -> None:
-        """Note how the call was answered, as far as that is known by now."""
+        """Note the reason and the outcome of the call's answer, if they are known by now."""
         found = (counted(delivery.event) for delivery in self._view.of_call(call_id))
         if (account := next((one for one in found if one is not None), None)) is not None:
             call = self._by_id[call_id]
             call.reason, call.is_shortened = account.reason.value, account.outcome is not Outcome.FULL
 
     def _answer(self, event: Delivered, host: str, tool: str, at: float) -> None:
-        """One more call; one that is answered anew is the same call, with the last answer."""
+        """Record an answered call. A call that is answered again stays one call, with the last answer."""
         self._host = host
         self._expiries += self._seconds is not None and at - self._asked_at > self._seconds
         self._asked_at = at
@@ -124,8 +126,9 @@ class ReaderFold:
     def _book(
         self, event: Event, at: float, before: Counter[str], immediate_rereads: Iterable[tuple[int, int]], carried: int
     ) -> None:
-        """What the event changed in the counters. What an answer bounced off, (call, tokens) each, is taken off where
-        it had been saved. `carried`: characters that the reader's model had in view when it asked."""
+        """Book the event's changes of the counters under its call. Each immediate reread, a pair (call, tokens), is
+        subtracted from the call that had saved the tokens. `carried`: characters that the reader's model had in view
+        when it requested the lines again."""
         counts = self._view.calls.counts
         changed = {name: counts[name] - before[name] for name in counts.keys() | before.keys()}
         call = self._by_id.get(getattr(event, "call_id", ""))
@@ -146,7 +149,7 @@ class ReaderFold:
             omission.turns += self._prices.of_turn(carried // PRICES.chars_per_token)
 
     def _end(self, call_ids: Iterable[str]) -> None:
-        """These calls are no longer carried."""
+        """Set the prices of these calls, which are no longer carried."""
         for call_id in call_ids:
             call = self._carried.pop(call_id)
             call.later = self._view.calls.number - call.number

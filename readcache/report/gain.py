@@ -10,27 +10,28 @@ from readcache.core.model.calls import MISSED
 from readcache.report.log_check import MOST_NAMED
 from readcache.report.totals import Gain, Totals, coverage_of
 
-# Of the counters of `Session.stats` those that are numbers of calls, characters and tokens; the others are reasons.
+# The counters of `Session.stats` that are numbers of calls, characters and tokens. The other counters are reasons.
 SUMS = (
     *("calls", "output_chars", "shown_chars", "tokens_saved", "bounces", "tokens_bounced"),
     *("removed_chars", "reread_calls", "reread_answered", "turns_avoided", "cache_writes", "tokens_saved_if_on"),
     "missed",
 )
 WIDTH = 100  # columns; a narrow terminal has fewer
-LABEL, CELL = 36, 11  # columns of a row's name, and at least of each stretch of days
-NAME, NUMBERS, BAR = 24, 51, 30  # columns of a group's name, at least; of its numbers; of its bar, at most
-MOST_ROWS = 31  # of groups, where one kind is asked for
-FEW_ROWS = 8  # else
-NOTHING = "n/a"  # where there is nothing to have a share of
+LABEL, CELL = 36, 11  # columns of a row's name, and the least for each span of days
+NAME, NUMBERS, BAR = 24, 51, 30  # columns of a group: the least for its name, for its numbers, the most for its bar
+MOST_ROWS = 31  # groups, if the query is for one dimension
+FEW_ROWS = 8  # groups, if the query is for several dimensions
+NOTHING = "n/a"  # the share if the total is 0
 FULL_BLOCK, ASCII_BLOCK = "█", "#"
-LEVELS = {FULL_BLOCK: " ▁▂▃▄▅▆▇█", ASCII_BLOCK: " .:-=+*#@"}  # of a day's savings; the lowest: none
+LEVELS = {FULL_BLOCK: " ▁▂▃▄▅▆▇█", ASCII_BLOCK: " .:-=+*#@"}  # for a day's savings; the lowest is none
 DAYS = 30  # in the line of savings by day
 
 Table = list[tuple[str | int, ...]]
 
 
 def gain_json(gain: Gain, price: float | None = None) -> dict[str, Any]:
-    """One object. `counters` are those of `readcache stats --json`. `price`: money for a million tokens of input."""
+    """Return the report as one JSON object. `counters` has the counters of `readcache stats --json`. `price`: money for
+    a million tokens of input."""
     return {
         "sessions": len(gain.sessions),
         "first_day": gain.first.isoformat() if gain.first else None,
@@ -51,7 +52,7 @@ def _object(totals: Totals, price: float | None) -> dict[str, Any]:
 
 
 def _plain_sums(totals: Totals, price: float | None) -> dict[str, float]:
-    """Characters and tokens by name; what is priced is in those of uncached input."""
+    """Return sums of characters and tokens by name. The `priced_` sums are in units of uncached input."""
     known: dict[str, float] = {name: totals.counts[name] for name in SUMS}
     known |= {
         "results_cut": totals.shortened,
@@ -76,7 +77,7 @@ def gain_table(
     """Yield the report: lines, and tables whose first row is the heading.
 
     `price`: dollars for a million tokens of input that no cache holds. `block`: a character for bars. `width`: in
-    columns; lines of words may be longer."""
+    columns; lines of text may be longer."""
     yield from _head(gain)
     if gain.sessions:
         yield ""
@@ -93,7 +94,7 @@ def gain_table(
 
 
 def _sums(gain: Gain, price: float | None, width: int) -> Table:
-    """The sums of as many of the longest stretches of days as there is room for."""
+    """Return a table of the sums, for as many of the longest spans of days as there is room for."""
     size = min(LABEL, width - CELL)
     windows = list(gain.windows.items())[-((width - size) // CELL) :]
     heading = ("", *(name if len(gain.windows) > 1 else "" for name, _ in windows))
@@ -102,7 +103,8 @@ def _sums(gain: Gain, price: float | None, width: int) -> Table:
 
 
 def _proof(gain: Gain) -> Iterator[str]:
-    """How many markers the log proves, and what could not be read from the store or was never in it."""
+    """Yield the number of markers that the log proves. Then yield the rows that could not be read from the store, and
+    the kinds of calls that were never in it."""
     proof = gain.proof
     yield f"omissions checked: {proof.proven:,} of {proof.markers:,} markers stand for lines that were visible then"
     yield from (f"NOT PROVEN: {fault}" for fault in proof.faults)
@@ -116,7 +118,7 @@ def _proof(gain: Gain) -> Iterator[str]:
 
 
 def short_line(gain: Gain | None) -> str:
-    """One line for a status bar: of today. None: there is no store."""
+    """Return one line about today, for a status bar. `gain`: None if there is no store."""
     if gain is None:
         return "readcache: no calls yet"
     today = gain.windows["today"]
@@ -207,7 +209,7 @@ def _bars(dimension: str, groups: Mapping[str, Totals], block: str, most: int, w
 
 
 def _less(tokens: float) -> str:
-    """What is taken off."""
+    """Return the number with a minus sign, because it is subtracted."""
     return f"{-tokens:,.0f}" if round(tokens) else "0"
 
 
@@ -216,7 +218,7 @@ def _share(part: float, total_of: float) -> str:
 
 
 def _size(tokens: int) -> str:
-    """In as few characters as a status bar has room for."""
+    """Return the number in as few characters as a status bar has room for."""
     return f"{tokens:,}" if abs(tokens) < 10_000 else f"{tokens / 1000:,.0f}k"
 
 

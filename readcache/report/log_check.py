@@ -1,5 +1,5 @@
-"""Is each omission in a log right? Its events are told to the specification, long after they happened. What decides
-omissions has no part in it.
+"""Check each omission in a log. The specification receives the log's events, long after they happened. The code that
+decides about omissions takes no part in the check.
 
     check = LogCheck()
     check.begin("session-1", "main", store.records("session-1", "main"))
@@ -31,16 +31,16 @@ from readcache.core.model.text import digest_lines, split_lines
 from readcache.core.model.unconfirmed import hand_out, lacks_text, without_text
 
 MOST_NAMED = 5
-_Text = tuple[str, Origin]  # a call, and which of its texts
+_Text = tuple[str, Origin]  # a call, and the origin of one of its texts
 
 
 class LogCheck:
-    """What was found out about the markers of any number of readers, one after the other."""
+    """The findings about the markers of any number of readers, one after the other."""
 
     def __init__(self) -> None:
         self.markers = 0
         self.proven = 0
-        self.faults: list[str] = []  # of the first few that are not proven, what is wrong
+        self.faults: list[str] = []  # the faults of the first few markers that are not proven
         self._where, self._reader = "", ""
         self._world = World()
         self._lines: dict[_Text, list[str]] = {}
@@ -49,8 +49,10 @@ class LogCheck:
         self._waiting: dict[str, Delivered] = {}  # unconfirmed replies by call
 
     def begin(self, session: str, agent: str, records: Iterable[Record]) -> None:
-        """The next reader, with all of its records. When a harness settles a text, the older one is erased from the
-        store, and only the newer one can be looked into."""
+        """Start with the next reader and all of its records.
+
+        If a harness settles a text, the older text is erased from the store. Then only the newer text can be searched.
+        """
         self._where, self._reader, self._world = f"session {session}, {agent}", agent, World()
         self._lines, self._batches, self._erased, self._waiting = {}, {}, {}, {}
         for record in records:
@@ -59,18 +61,18 @@ class LogCheck:
                 self._erased.setdefault((event.call_id, event.origin), []).append(event.text)
 
     def take(self, event: Event) -> None:
-        """The reader's next event."""
+        """Check the reader's next event."""
         world, reader = self._world, self._reader
         if isinstance(event, Delivered) and event.unconfirmed:
             self._waiting[event.call_id] = event
-            event = without_text(event)  # if it was ever shown, a later event says so
+            event = without_text(event)  # if the text was ever shown, a later event says so
         elif isinstance(event, Amended) and (waiting := self._waiting.pop(event.call_id, None)) and event.confirms:
             event = hand_out(waiting)
         if isinstance(event, Delivered):
             context = {"kind": event.origin.value, "number": event.when.call, "batch": event.when.batch}
             markers = list(self._markers(event, is_counted=event.account is not None))
             self._count(world.shown(reader, event.call_id, event.text, markers=markers, **context), event)  # type: ignore[arg-type]
-            if event.account is not None:  # else a copy of what another reader was shown
+            if event.account is not None:  # without an account, it copies a text that another reader got
                 self._batches[event.call_id] = event.when.batch
             self._keep(event, is_known=not lacks_text(event))
         elif isinstance(event, Amended):
@@ -105,9 +107,10 @@ class LogCheck:
             self.faults.append(f"{self._where}, call {event.call_id}: {fault}")
 
     def _markers(self, event: Delivered | Amended, *, is_counted: bool) -> Iterator[Marker]:
-        """The event's markers, as the specification has them. A fault of the log itself is counted here."""
+        """Yield the event's markers in the form of the specification. If `is_counted`, count a marker whose log
+        record is itself faulty."""
         for logged in event.markers:
-            if not logged.sources:  # it says that the lines are gone
+            if not logged.sources:  # a retired marker: it says that the lines are gone
                 continue
             marker, fault = self._marker(logged)
             if marker is not None:
@@ -117,7 +120,7 @@ class LogCheck:
                 self._blame(event, fault)
 
     def _marker(self, logged: MarkerRecord) -> tuple[Marker | None, str]:
-        """A marker; or None, and what is wrong with what the log says of it."""
+        """Return the marker; or None, and the fault in the log's record of it."""
         if sum(span.count for span in logged.source_spans) != logged.end - logged.start + 1:
             return None, "the log does not say where all of its lines stand"
         if unknown := set(logged.sources) - {span.call_id for span in logged.source_spans}:
@@ -133,7 +136,8 @@ class LogCheck:
         return Marker(logged.line, logged.wording, tuple(lines), tuple(sources), logged.path, logged.start), ""
 
     def _lines_of(self, span: SourceSpan) -> tuple[list[str] | None, int]:
-        """The lines by their digest, and where they are; -1 in a text that was erased."""
+        """Return the lines that have the span's digest, and their index. The index is -1 if the lines come from a text
+        that replaced an erased text. Return None instead of the lines if they are in no text."""
         name = span.call_id, span.origin
         if name in self._lines:
             lines = self._lines[name][span.at : span.at + span.count]

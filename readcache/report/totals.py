@@ -1,4 +1,4 @@
-"""Sums of calls: by spans of days, and by day, host, tool, reason or session; and the state of each host."""
+"""Sums of calls by spans of days, and by day, host, tool, reason or session. Also the coverage of each host."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from readcache.report import DIMENSIONS
 from readcache.report.answered import PRICES, AnsweredCall, ReaderFold
 from readcache.report.log_check import LogCheck
 
-ENOUGH = 20  # results of a host: the newest sessions that have so many say how it is now
-# Results of which lines could have been omitted, and the host showed all of it.
+ENOUGH = 20  # results of a host: the newest sessions with this many results show its present state
+# The reasons of results that could have been shortened, and that the host showed in full.
 _NOT_SHORTENED = (Reason.NOT_PROVEN, Reason.NOT_SENT, Reason.UNCONFIRMED)
 _SHOWN_AGAIN = (Reason.INSISTED, Reason.NO_GAIN, Reason.NOT_WORTH)
-UNKNOWN = "unknown"  # stands for a host or tool without a name
+UNKNOWN = "unknown"  # the name of a host or tool that has none
 ALL = "all"
-WINDOWS = {"today": 1, "7 days": 7, "30 days": 30}  # days, the present one among them
+WINDOWS = {"today": 1, "7 days": 7, "30 days": 30}  # days, including today
 
 
 @dataclass
@@ -32,16 +32,16 @@ class HostCoverage:
     host: str
     judged: int = 0
     shortened: int = 0  # results that the model was sent with a marker
-    missed: Counter[str] = field(default_factory=Counter)  # results that were not judged, by why
-    not_shortened: Counter[str] = field(default_factory=Counter)  # results that could have been shortened, by why not
+    missed: Counter[str] = field(default_factory=Counter)  # results that were not judged, by cause
+    not_shortened: Counter[str] = field(default_factory=Counter)  # results that could have been, by the reason why not
 
     @property
     def seen(self) -> int:
-        """All results, judged or not."""
+        """Number of results, judged or not."""
         return self.judged + self.missed.total()
 
     def add(self, calls: Iterable[AnsweredCall]) -> None:
-        """Take in the calls of one reader. Nobody confirms its last one if the host ended with it."""
+        """Add the calls of one reader. Its last result never counts as unconfirmed."""
         last = ""
         for call in calls:
             if count := call.counts[MISSED]:
@@ -51,11 +51,12 @@ class HostCoverage:
             self.judged += call.counts["calls"]
             self.shortened += call.is_shortened
             self.not_shortened.update(reason.why for reason in _NOT_SHORTENED if reason.value == call.reason)
-        if last == Reason.UNCONFIRMED.value:
+        if last == Reason.UNCONFIRMED.value:  # nobody confirms the last result if the host ended after it
             self.not_shortened -= Counter([Reason.UNCONFIRMED.why])
 
     def problem(self) -> str:
-        """Return why it does not work, in one line; "" if it works, or too few results are known."""
+        """Return the reason why readcache does not work in this host, in one line. Return "" if it works, or if fewer
+        than `ENOUGH` results are known."""
         if self.seen < ENOUGH or self.shortened:
             return ""
         if not self.judged:
@@ -67,7 +68,8 @@ class HostCoverage:
         )
 
     def line(self) -> str:
-        """Return `trouble`, or how many results were not judged; "" if all were."""
+        """Return `problem()`. If there is no problem, return a line with the number of results that were not judged;
+        "" if all were."""
         missed = self.missed.total()
         some = (
             f"{self._named()}{missed} of {self.seen} results were not judged: {_first(self.missed)}" if missed else ""
@@ -84,23 +86,26 @@ def _first(reasons: Counter[str]) -> str:
 
 @dataclass
 class Totals:
-    """Of some calls. Characters are counted, tokens are estimates; what is priced is in tokens (or characters) of input
-    that no cache holds: written to the provider's cache once, read by each later call that carried it."""
+    """The sums of some calls. Characters are counted. Tokens are estimates.
 
-    counts: Counter[str] = field(default_factory=Counter)  # of `Session.stats`: what bounced is taken off there
-    shortened: int = 0  # results with something left out
-    shortened_in_view: int = 0  # of these, those whose lines had not left the conversation before
-    shortened_chars: int = 0  # of these results, as they were printed
-    chars_saved: int = 0  # what bounced not yet taken off
+    The unit of the `priced_` sums is a token (or character) of input that no cache holds. A text is written to the
+    provider's cache once. Each later call that carried the text reads it from there.
+    """
+
+    counts: Counter[str] = field(default_factory=Counter)  # of `Session.stats`, which subtracts immediate rereads
+    shortened: int = 0  # results with an omission
+    shortened_in_view: int = 0  # shortened results whose lines had not left the conversation before
+    shortened_chars: int = 0  # characters of the shortened results, as the tools printed them
+    chars_saved: int = 0  # before immediate rereads are subtracted
     chars_bounced: int = 0
     priced_tokens: float = 0.0
     priced_bounced: float = 0.0
-    priced_turns: float = 0.0  # one turn for each bounce
-    priced_chars: float = 0.0  # net of what bounced and of those turns
+    priced_turns: float = 0.0  # one turn for each immediate reread
+    priced_chars: float = 0.0  # net of immediate rereads and of their turns
     priced_output: float = 0.0  # characters of all output
 
     def add(self, call: AnsweredCall) -> None:
-        """Takes in a call."""
+        """Add a call."""
         counts, price = call.counts, call.price
         immediate_rereads = call.chars if counts["tokens_bounced"] else 0
         self.counts.update(counts)
@@ -117,41 +122,44 @@ class Totals:
 
     @property
     def saved(self) -> int:
-        """Tokens, before what bounced is taken off."""
+        """Tokens saved, before immediate rereads are subtracted."""
         return self.counts["tokens_saved"] + self.counts["tokens_bounced"]
 
     @property
     def rereads_in_view_answered(self) -> int:
-        """Calls that asked for lines that still stood there, and were given a marker."""
+        """Number of calls that requested lines that were still visible, and got a marker."""
         return self.shortened_in_view
 
     @property
     def rereads_in_view(self) -> int:
-        """The same, and those that were shown all of it: a reader insisted, or a marker was not worth it."""
+        """Number of calls that requested lines that were still visible. They got a marker, or the whole output: if the
+        reader insisted, or if a marker was not worth it."""
         return self.rereads_in_view_answered + sum(self.counts[reason.value] for reason in _SHOWN_AGAIN)
 
     @property
     def priced_net(self) -> float:
-        """Tokens, less what bounced and the turns that this cost. Below 0: readcache cost more than it saved."""
+        """Tokens saved, less immediate rereads and their turns. Below 0 if readcache cost more than it saved."""
         return self.priced_tokens - self.priced_bounced - self.priced_turns
 
     @property
     def chars_net(self) -> int:
-        """Characters, less what bounced."""
+        """Characters saved, less immediate rereads."""
         return self.chars_saved - self.chars_bounced
 
 
 def coverage_of(missed: Mapping[str, int], judged: int) -> list[str]:
-    """Return how many results were not judged of all that the host had, a line for each cause."""
+    """Return a line for each cause of `missed`: how many of all the host's results were not judged."""
     seen = judged + sum(missed.values())
     return [f"{count:,} of {seen:,} results were not judged: {why}" for why, count in missed.items()]
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What is asked for. `since`, `until`: seconds since the epoch, the second one not included; None: open. `day_of`
-    gives the day of a moment where the user is; `today` is the present one. `by`: some of `DIMENSIONS`. `prices`: of
-    the model, whose prompt cache holds for `seconds` (None: for ever)."""
+    """A query for sums of calls. `since`, `until`: seconds since the epoch, without `until` itself; None: no bound.
+
+    `day_of` returns the user's local day of a time. `today` is the current day. `by`: some of `DIMENSIONS`. `prices`:
+    the prices of the model, whose prompt cache lasts `seconds` after its last use (None: indefinitely).
+    """
 
     day_of: Callable[[float], date]
     today: date
@@ -163,16 +171,16 @@ class Asked:
 
     @property
     def has_bounds(self) -> bool:
-        """True if some days were asked for, and not all."""
+        """True if the query is for some days, and not for all."""
         return self.since is not None or self.until is not None
 
     def contains(self, at: float) -> bool:
-        """True if a call of then is asked for."""
+        """Return True if the query includes a call at this time (seconds since the epoch)."""
         return (self.since is None or at >= self.since) and (self.until is None or at < self.until)
 
 
 class Gain:
-    """What was saved, of any number of readers. `proves`: each marker is looked up in the log."""
+    """The savings of any number of readers. `proves`: check each marker against the log."""
 
     def __init__(self, asked: Asked, *, proves: bool = True) -> None:
         names = (ALL,) if asked.has_bounds else (*WINDOWS, ALL)
@@ -181,18 +189,18 @@ class Gain:
         self.proof = LogCheck()
         self.sessions: set[str] = set()
         self.hosts: set[str] = set()
-        self.first: date | None = None  # day of the first call
+        self.first: date | None = None  # the day of the first call
         self.damaged: list[str] = []
-        self.missed = Counter[str]()  # tool results that were not judged, by the cause
+        self.missed = Counter[str]()  # tool results that were not judged, by cause
         self.asked, self._proves = asked, proves
 
     @property
     def total(self) -> Totals:
-        """Of all calls that were asked for."""
+        """The sums of all calls of the query."""
         return self.windows[ALL]
 
     def add_reader(self, session: str, agent: str, records: Iterable[Record]) -> None:
-        """One reader's records, as `Store.records` gives them."""
+        """Add one reader's records, as `Store.records` gives them."""
         records = list(records)
         self.damaged += unreadable_events(record for record in records if record.agent_id == agent)
         if self._proves:

@@ -1,1 +1,1 @@
-"""See the README of `report`."""
+"""The HTML pages of `readcache report`, `readcache gain` and `readcache replay`."""

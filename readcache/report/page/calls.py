@@ -1,6 +1,6 @@
-"""The time line as HTML: a line for each call, which unfolds to its texts.
+"""The timeline as HTML: a line for each step, which unfolds to its texts.
 
-Each marker in a text is a link to its source.
+Each marker in a text has links to its sources.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _TITLES = {
     Origin.COMMAND: "What the agent wrote itself",
     Origin.RESTORED: "What was put back into the conversation",
 }
-LABEL_CHARS = 200  # of a command in its line; all of it stands below
-TAIL_CHARS = 24  # of these, that are shown in a narrow line, too: they often name a file
+LABEL_CHARS = 200  # the most of a command in its line; the whole command is below
+TAIL_CHARS = 24  # the last of these, which a narrow line shows too: they often name a file
 _OURS = {Reason.STORE_FAILED, Reason.INTERNAL_ERROR}
 _NO_RESULT = {Origin.COMMAND: "authored", Origin.RESTORED: "restored", Origin.RESULT: "inherited"}
 
 
 def text_block(text: PageText) -> Iterator[str]:
-    """The block, with all that other places of the page link to."""
+    """Yield the block of a text, with all elements that links on the page lead to."""
     event = text.event
     title = _TITLES[event.origin] if isinstance(event, Delivered) else "What stands there now"
     yield f'<section class="text" id="{text.name}"><h4>{title}</h4>'
@@ -75,7 +75,7 @@ def _spell(spans: Spans) -> str:
 
 
 def _segments(text: PageText) -> Iterator[str]:
-    """The stretches between markers, each a block of its own, and the markers."""
+    """Yield the markers, and the lines between two markers as one block."""
     lines, at = split_lines(text.event.text), 0
     for gap in sorted(text.gaps, key=lambda gap: gap.marker.line):
         line = gap.marker.line
@@ -89,7 +89,8 @@ def _segments(text: PageText) -> Iterator[str]:
 
 
 def _lines(text: PageText, lines: Sequence[str], at: int, same: str = "") -> Iterator[str]:
-    """`at`: the place of the first of them in the whole text. Bands lie behind the lines that markers point at."""
+    """Yield a block of lines, with a band under the lines that a marker names. `at`: the index of the first line in the
+    whole text. `same`: the ID of the text whose lines the script copies here."""
     end = at + len(lines)
     yield f'<pre tabindex="0"{attributes(data_at=at, data_same=same or None)}><code>'
     for band in text.bands.values():
@@ -135,7 +136,7 @@ def _sources(gap: Gap) -> str:
 
 
 def time_line(timeline: Timeline, began: float) -> Iterator[str]:
-    """All of a reader's lines. `began`: seconds since the epoch; 0 where no times are known."""
+    """Yield all lines of a reader. `began`: seconds since the epoch; 0 if no times are known."""
     yield '<ol class="calls" role="list">\n'
     for step in timeline.steps:
         kinds, word = _kinds(step), _word(step)
@@ -173,7 +174,7 @@ def _elapsed(seconds: float) -> str:
 
 
 def _kinds(step: Step) -> list[str]:
-    """Classes of the line, by which the filter knows it, too."""
+    """Return the classes of the line. The filter uses them too."""
     first, account = step.events[0], _account(step)
     kinds = []
     if account is not None:
@@ -204,7 +205,7 @@ def _is_restored(step: Step) -> bool:
 
 
 def _word(step: Step) -> str:
-    """What happened, in a word or two: an answer's reason, or another event's name."""
+    """Return what happened, in a word or two: the reason of an answer, or the name of another event."""
     account = _account(step)
     if account is not None:
         word = account.reason.value.replace("_", " ")

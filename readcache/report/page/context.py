@@ -1,4 +1,4 @@
-"""Sum up each step of a session: characters shown and omitted, text in view, files asked for again."""
+"""Sum up each step of a session: characters shown and omitted, text in view, files requested again."""
 
 from __future__ import annotations
 
@@ -17,36 +17,37 @@ _TAKES_AWAY = (Compacted, Forgot, Rewound, Amended)
 
 
 def shown_of(event: Delivered) -> int:
-    """Characters that it put before the reader."""
+    """Return the number of characters that the delivery put before the reader."""
     known = event.account.shown_chars if event.account is not None else None
     return len(event.text) if known is None else known
 
 
 def left_out_of(event: Delivered) -> int:
-    """Characters that were left out, net of markers; they may be less than none."""
+    """Return the number of omitted characters, net of markers. It is negative if the markers are longer than the
+    omitted lines."""
     if event.account is None or event.account.outcome is Outcome.FULL:
         return 0
     return event.account.output_chars - shown_of(event)
 
 
 class ViewSizes(NamedTuple):
-    """Characters after one step."""
+    """The size of the view after one step, in characters."""
 
     in_view: int = 0
-    back: int = 0  # of these: restored, or read again soon after they had left
-    spared: int = 0  # left out of results that are still there, and not asked for again at once
+    back: int = 0  # the part that was restored, or read again soon after it had left
+    spared: int = 0  # omitted from results that are still visible, without immediate rereads
 
 
 class Context:
-    """Follows one reader's view."""
+    """Follows the size of one reader's view."""
 
     def __init__(self) -> None:
         self._back: dict[str, int] = {}
-        self._spared: dict[str, tuple[int, int]] = {}  # call id -> (number of the call, characters)
+        self._spared: dict[str, tuple[int, int]] = {}  # call ID -> (number of the call, characters)
         self._rereads = self._immediate_rereads = 0
 
     def after(self, view: View, event: Event) -> ViewSizes:
-        """What is held after this event, which the view has taken in."""
+        """Return the sizes after this event. The view must already contain the event."""
         rereads, immediate_rereads = view.calls.counts["reread_calls"], view.calls.immediate_rereads
         if isinstance(event, Delivered):
             if event.origin is Origin.RESTORED or rereads > self._rereads:
@@ -66,8 +67,8 @@ class Context:
 
 
 class Cell(NamedTuple):
-    """A call that asked for numbered lines of a file. `times`: how often these lines have been asked for by then, on
-    average, rounded. `is_left_out`: half of them or more were left out."""
+    """A step that requested numbered lines of a file. `at`: the index of the step. `times`: how often these lines have
+    been requested up to this step, on average, rounded. `is_left_out`: True if at least half of them were omitted."""
 
     at: int
     times: int
@@ -76,17 +77,17 @@ class Cell(NamedTuple):
 
 @dataclass
 class FileRow:
-    """One file (a key, see `claims`)."""
+    """One file, named by its key: a path, or a blob in git."""
 
     key: str
     cells: list[Cell] = field(default_factory=list)
-    writes: list[int] = field(default_factory=list)  # steps that wrote it, or found it changed
-    again: int = 0  # lines that had been asked for before
-    left_out: int = 0  # lines
-    times: SpanMap[int] = field(default_factory=SpanMap)  # of each line
+    writes: list[int] = field(default_factory=list)  # steps that wrote the file, or found it changed
+    again: int = 0  # lines that had been requested before
+    left_out: int = 0  # omitted lines
+    times: SpanMap[int] = field(default_factory=SpanMap)  # number of requests for each line
 
     def ask(self, at: int, shown: list[Span], left_out: list[Span]) -> None:
-        """Step `at` asked for these lines."""
+        """Record that step `at` requested these lines. `shown` and `left_out`: the shown and the omitted ones."""
         asked = merge_spans([*shown, *left_out])
         known = [part for span in asked for part in self.times.overlaps(*span)]
         again = tuple((first, last) for first, last, _ in known)
@@ -104,13 +105,13 @@ class FileRow:
 
 
 class Files:
-    """The rows of one reader."""
+    """The rows of all files of one reader."""
 
     def __init__(self) -> None:
         self._by_key: dict[str, FileRow] = {}
 
     def take(self, event: Event, at: int) -> None:
-        """Step `at` has this event."""
+        """Record an event of step `at`."""
         if isinstance(event, Wrote):
             for row in self._by_key.values():
                 if row.writes[-1:] != [at] and any(concerns(written, row.key) for written in event.keys):
@@ -130,6 +131,6 @@ class Files:
                     self._by_key[key].writes.append(at)
 
     def rows(self) -> list[FileRow]:
-        """Those whose lines were asked for again most come first."""
+        """Return the rows of all requested files. Files with the most lines requested again come first."""
         asked = (row for row in self._by_key.values() if row.cells)
         return sorted(asked, key=lambda row: (-row.again, -len(row.cells), row.key))

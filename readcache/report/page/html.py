@@ -1,7 +1,7 @@
 """Make the HTML of every page: escaped text, the frame around a page, tables with bars, drawings with scales.
 
 Text that an agent saw is hostile: it may contain markup, and characters that hide or reverse text. So all text is
-escaped, and a page loads nothing and runs only our own script.
+escaped. A page loads nothing, and runs only the script of readcache.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from typing import NamedTuple
 
 from readcache.core.model.policy import CHARS_PER_TOKEN
 
-_PLAIN = "\n\t\u200d"  # the last joins the parts of an emoji and shows nothing by itself
-# Each page begins with this: a file that does may be overwritten.
+_PLAIN = "\n\t\u200d"  # the last one joins the parts of an emoji and is invisible by itself
+# Each page starts with this text. A file that starts with it may be overwritten.
 BEGINNING = "<!doctype html>\n<!-- made by `readcache "
 HEIGHT = 200  # of a plot, in units of its own
-PARTS = 4  # of a scale, about
-APART = 0.06  # of the width: labels that are nearer to each other would touch
+PARTS = 4  # of a scale, approximately
+APART = 0.06  # share of the width: labels closer than this would touch
 
 
 def escaped(text: str) -> str:
-    """The text between tags or in quoted attributes, every character of it visible and none of it markup. One without
-    a shape becomes its number: `\\x1b`, `\\u202e`."""
+    """Return the text for use between tags or in quoted attributes. Every character is visible, and none is markup. A
+    character without a shape becomes its number: `\\x1b`, `\\u202e`."""
     return _shown(html.escape(text), "", "")
 
 
 def marked_up(text: str) -> str:
-    """As `escaped`, between tags alone: what stands for a character without a shape is set apart from a text that
-    merely looks like it."""
+    """Return the text escaped, for use only between tags. The number of a character without a shape is bold, to
+    distinguish it from a text that looks the same."""
     return _shown(html.escape(text, quote=False), "<b>", "</b>")
 
 
@@ -45,8 +45,8 @@ def _number_of(character: str) -> str:
 
 
 def attributes(**values: str | int | bool | None) -> str:
-    """` name="value"` of each; nothing for None and False. An underscore in a name stands for a hyphen, and at its end
-    for nothing."""
+    """Return ` name="value"` for each attribute; only ` name` for True, and nothing for None and False. An underscore
+    in a name becomes a hyphen. An underscore at its end is dropped."""
     parts = []
     for name, value in values.items():
         if value is None or value is False:
@@ -57,12 +57,12 @@ def attributes(**values: str | int | bool | None) -> str:
 
 
 def number(value: int) -> str:
-    """`12,345`, with a minus that is as wide as a digit."""
+    """Return the number as `12,345`, with a minus sign that is as wide as a digit."""
     return f"{value:,}".replace("-", "−")
 
 
 def brief(value: int) -> str:
-    """`12k`: at most four characters, for columns."""
+    """Return the number as `12k`, in about four characters, for columns."""
     for unit, size in (("M", 1_000_000), ("k", 1_000)):
         if abs(value) >= size:
             short = value / size
@@ -71,12 +71,12 @@ def brief(value: int) -> str:
 
 
 def plural(value: int, one: str) -> str:
-    """`1 call`, `2 calls`."""
+    """Return the number and the noun: `1 call`, `2 calls`."""
     return f"{number(value)} {one if value == 1 else one + 's'}"
 
 
 def tokens(chars: int) -> int:
-    """As an estimate: the log has characters."""
+    """Return an estimate of the tokens. The log has only characters."""
     return chars // CHARS_PER_TOKEN
 
 
@@ -91,8 +91,11 @@ def whole_page(
     skip: str = "",
     script: str = "",
 ) -> Iterator[str]:
-    """The page in parts. `command`: the command of readcache that makes it. `about`: facts for its head. `main`,
-    `footer`, `links` (to its parts) and `skip` (past its head): as HTML. `script`: the name of its file."""
+    """Yield the page in parts.
+
+    `command`: the command of readcache that makes the page. `about`: facts for its head. `main`, `footer`, `links` (to
+    its parts) and `skip` (a link past its head) are HTML. `script`: the file name of its script; "" for none.
+    """
     style, code = _data("page.css"), _data(script) if script else ""
     rules = (
         f"default-src 'none'; style-src '{_hash(style)}'; style-src-attr 'unsafe-inline'; "
@@ -134,7 +137,7 @@ Row = Sequence[Bar | str]
 
 
 def bar_table(heads: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
-    """The first cell of a row is its head."""
+    """Yield a table. The first cell of each row is the heading of the row."""
     yield "<table><thead><tr>"
     yield "".join(f'<th scope="col">{escaped(head)}</th>' for head in heads)
     yield "</tr></thead><tbody>"
@@ -144,7 +147,7 @@ def bar_table(heads: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
 
 
 def lengths(values: Sequence[float]) -> list[float]:
-    """Of the bars for these values, none of them below 0."""
+    """Return the lengths of the bars for these values, as shares of the longest bar. Values below 0 get 0."""
     most = max(values, default=0)
     return [max(0.0, value) / most if most > 0 else 0.0 for value in values]
 
@@ -158,7 +161,7 @@ def _cell(cell: Bar | str) -> str:
 
 
 def ticks(most: int, parts: int = PARTS) -> range:
-    """0, and the round numbers up to the first that is at least `most`."""
+    """Return 0 and the round numbers after it, up to the first one that is at least `most`."""
     step = 1
     while step * parts < most:
         step = step * 5 // 2 if str(step)[0] == "2" else step * 2
@@ -166,12 +169,12 @@ def ticks(most: int, parts: int = PARTS) -> range:
 
 
 def height_of(value: float, scale: range) -> int:
-    """Of a value on a scale, from the top of the plot."""
+    """Return the distance of a value on a scale from the top of the plot."""
     return HEIGHT - round(HEIGHT * value / scale[-1])
 
 
 def steps_path(values: Sequence[float], scale: range) -> str:
-    """An area under one value for each unit of width."""
+    """Return the path of an area under the values. Each value is one unit wide."""
     parts, before = [f"M0 {HEIGHT}"], HEIGHT
     for at, value in enumerate(values):
         if (height := height_of(value, scale)) != before:
@@ -181,13 +184,13 @@ def steps_path(values: Sequence[float], scale: range) -> str:
 
 
 def svg(width: int, height: int, label: str, inside: str) -> str:
-    """A drawing that is stretched to its place."""
+    """Return a drawing that stretches to fill its element."""
     named = attributes(viewBox=f"0 0 {width} {height}", preserveAspectRatio="none", role="img", aria_label=label)
     return f"<svg{named}>{inside}</svg>"
 
 
 def drawn_path(kind: str, drawn: str) -> str:
-    """`kind`: its class. Nothing where nothing is drawn."""
+    """Return a path of the class `kind`; "" if nothing is drawn."""
     return f'<path class="{kind}" d="{drawn}"/>' if drawn else ""
 
 
@@ -200,8 +203,8 @@ def plot(
     units: tuple[str, str],
     below: Iterable[tuple[float, str]],
 ) -> Iterator[str]:
-    """A drawing with its scales. `units`: of the upright and of the level scale. `marks` at its upper edge and `below`
-    it: labels, each at a place in units of width."""
+    """Yield a drawing with its scales. `units`: the units of the vertical and of the horizontal scale. `marks` and
+    `below`: labels at the upper edge and below the drawing, each at a position in units of width."""
     grid = "".join(f"M0 {height_of(value, scale)}H{width}" for value in scale[1:])
     labels = ((n, brief(n).replace(".0", "")) for n in scale)
     upright = "".join(f'<span style="bottom:{100 * n / scale[-1]:.2f}%">{text}</span>' for n, text in labels)
@@ -213,7 +216,7 @@ def plot(
 
 
 def _positioned(labels: Iterable[tuple[float, str]], width: int) -> str:
-    """All of them; those without room are hidden until there is some."""
+    """Return all labels. A label without room is hidden until there is room for it."""
     parts, last = [], -1.0
     for at, text in labels:
         share = at / width

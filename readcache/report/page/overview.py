@@ -1,6 +1,6 @@
-"""A session at a glance: how full the conversation was, and which files were asked for when.
+"""The overview of a session in two drawings: the size of the conversation, and the requests for each file over time.
 
-Both drawings have a place for each step, so that what is above one another happened at the same moment.
+Both drawings have a column for each step. So two marks in one column belong to the same moment.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from readcache.report.page.html import (
 )
 from readcache.report.page.timelines import Step, Timeline
 
-MOST = 34  # characters; a name that needs more to differ from all others has more
-LEAST_HEAD = 6  # characters before the cut
-SHARED = 0.9  # of the files: a directory that holds more is left out of their names
+MOST = 34  # characters of a name; it has more if it needs them to differ from all others
+LEAST_HEAD = 6  # characters before the ellipsis
+SHARED = 0.9  # share of the files: a directory that contains more is omitted from their names
 ROW = 10  # height of a file's row, in units of its own
-OPEN_FILES = 16  # that are listed at once
-MOST_LINKS = 200  # to calls, of one file
-MOST_TIMES = 4  # shades: a line that was asked for more often looks like this
+OPEN_FILES = 16  # files that are visible before the list is unfolded
+MOST_LINKS = 200  # links to calls, for one file
+MOST_TIMES = 4  # shades: lines that were requested more often have the last one
 _ZOOM = (("in", "Zoom in", "+"), ("out", "Zoom out", "−"), ("earlier", "Earlier", "‹"), ("later", "Later", "›"))
 
 
 def home_of(keys: Sequence[str]) -> str:
-    """The directory that nearly all files of these are in, with a slash behind it; "" for none."""
+    """Return the directory that contains nearly all of these files, with a slash at the end; "" if there is none."""
     home, keys = "", [key for key in keys if key.startswith("/")]
     while True:
         inside = [key[len(home) :] for key in keys if key.startswith(home)]
@@ -50,7 +50,7 @@ def home_of(keys: Sequence[str]) -> str:
 
 
 def short_names(keys: Sequence[str]) -> dict[str, str]:
-    """The name of each key."""
+    """Return a short name for each key. No two names are the same."""
     home = home_of(keys)
     names = {key: key.removeprefix(home) for key in keys}
     if len({*names.values()}) < len(names):
@@ -63,7 +63,8 @@ def short_names(keys: Sequence[str]) -> dict[str, str]:
 
 
 def elide(name: str, most: int) -> str:
-    """At most so many characters: its beginning and its end, which has the file's own name if there is room."""
+    """Return the name in at most `most` characters: its start and its end. The end contains the file's own name if
+    there is room."""
     if len(name) <= most:
         return name
     file_name = len(name.rpartition("/")[2])
@@ -72,7 +73,7 @@ def elide(name: str, most: int) -> str:
 
 
 def overview(timeline: Timeline) -> Iterator[str]:
-    """Both drawings, with what zooms them."""
+    """Yield both drawings, with the buttons that zoom them."""
     yield '<div class="glance"><div class="tools" role="group" aria-label="Zoom" hidden>'
     for kind, label, sign in _ZOOM:
         yield f'<button type="button" data-zoom="{kind}" aria-label="{label}" title="{label}">{sign}</button>'
@@ -92,7 +93,7 @@ def overview(timeline: Timeline) -> Iterator[str]:
 
 
 def _context(steps: Sequence[Step]) -> Iterator[str]:
-    """Tokens after each step. Areas lie on one another, the highest first."""
+    """Yield the drawing of the tokens after each step. Its areas cover one another, so the highest is drawn first."""
     sizes = [step.sizes for step in steps]
     most = max(one.in_view + one.spared for one in sizes)
     scale = ticks(tokens(most))
@@ -185,5 +186,5 @@ def _links(steps: Sequence[Step], indexes: Sequence[int]) -> str:
 
 
 def link(step: Step) -> str:
-    """To a line of the time line, by its number."""
+    """Return a link to a step of the timeline, with its number."""
     return f'<a href="#{step.name}">#{step.at + 1}</a>'

@@ -1,14 +1,14 @@
-// Keys, jumps, the filter, and the lines that were left out. Without it the page can still be read.
+// Keys, jumps, the filter, and the omitted lines. The page can be read without this script.
 "use strict";
 (() => {
-  const BATCH = 500; // lines that one frame shows or hides: all of a long session's take longer than a reader likes to wait
+  const BATCH = 500; // calls that one frame shows or hides: all calls of a long session would take too long
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
   const summaryOf = (item) => item.querySelector(":scope > details > summary");
-  // Not `hidden`: a browser would lay out thousands of lines anew when they come back.
+  // Not `hidden`: a browser would lay out thousands of lines again when they reappear.
   const setShown = (item, isShown) => item.classList.toggle("off", !isShown);
   const isShown = (item) => !item.classList.contains("off");
 
-  // ---- texts: a text that stands twice is here once; lines that were left out stand at their source
+  // ---- texts: the page has a repeated text only once, and omitted lines only at their source
   function fillSame(pre) {
     const code = pre.querySelector("code");
     const home = document.getElementById(pre.dataset.same);
@@ -71,10 +71,10 @@
   addEventListener("hashchange", arrive);
   document.addEventListener("click", ({ target }) => {
     const link = target.closest && target.closest('a[href^="#"]');
-    if (link && link.hash === location.hash) arrive(); // the same place once more: no hashchange
+    if (link && link.hash === location.hash) arrive(); // the same address again causes no hashchange
   });
 
-  // ---- the drawings: where a call is, and a window of calls that they show
+  // ---- the drawings: a line at the current call, and the window of calls that they show
   const readers = all(".reader");
   const zooms = new Map();
   function zoomable(reader, items) {
@@ -111,7 +111,7 @@
       count = clamp(newCount, least, items.length);
       from = clamp(newFrom, 0, items.length - count);
       for (const [row, places] of rows) setShown(row, places.some((place) => place >= from && place < from + count));
-      const isPart = count < items.length; // then all files of the window are here
+      const isPart = count < items.length; // then the list shows all files of the window
       if (more && more.firstElementChild.hidden !== isPart) more.open = more.firstElementChild.hidden = isPart;
       for (const svg of all(".plot svg, .file:not(.off) svg", glance))
         svg.setAttribute("viewBox", `${from} 0 ${count} ${svg.getAttribute("viewBox").split(" ")[3]}`);
@@ -164,7 +164,7 @@
       const isMark = event.target.matches("path") || event.target.closest(".plot");
       if (isDrag) show(at(left), at(right) - at(left));
       else if (isMark) location.hash = itemAt(event.clientX).id;
-      if (isDrag || isMark) event.preventDefault(); // a row does not unfold
+      if (isDrag || isMark) event.preventDefault(); // without this, the row would unfold
       pressed = null;
     });
     addEventListener("resize", () => show(from, count));
@@ -183,14 +183,14 @@
     const buttons = all("button", bar);
     const said = bar.querySelector("output");
     const names = items.map((item) => item.querySelector(".what").textContent.toLowerCase());
-    const texts = []; // of all that unfolds: many megabytes, so made when there is time, or at the first search
+    const texts = []; // of everything that unfolds: many megabytes, so made when there is time, or at a search
     const textOf = (at) => (texts[at] ??= items[at].textContent.toLowerCase());
     function prepare(idle) {
       let at = texts.length;
       while (at < items.length && idle.timeRemaining() > 2) textOf(at++);
       if (at < items.length) requestIdleCallback(prepare);
     }
-    globalThis.requestIdleCallback?.(prepare); // not every browser has it
+    globalThis.requestIdleCallback?.(prepare); // some browsers do not have it
     let kind = "", sifted = 0;
     bar.hidden = false;
     for (const button of buttons) {
@@ -231,7 +231,7 @@
     if (!calls[at]) return;
     summaryOf(calls[at]).focus({ preventScroll: true });
     calls[at].scrollIntoView({ block: fits === any ? "nearest" : "center" });
-    history.replaceState(null, "", `#${calls[at].id}`); // the address of what is looked at
+    history.replaceState(null, "", `#${calls[at].id}`); // the address names the current call
   }
   const any = () => true;
   const isCut = (item) => item.classList.contains("left");

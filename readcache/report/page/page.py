@@ -1,4 +1,4 @@
-"""A session as one HTML page that needs no network: `write_page` makes it from records alone."""
+"""A session as one HTML page that needs no network: `write_page` makes it from records only."""
 
 from __future__ import annotations
 
@@ -42,8 +42,11 @@ def write_page(
     write: Callable[[str], object],
     agent_id: str = "",
 ) -> None:
-    """The page, in parts, to `write`. `records`: of one session, every reader's. `about`: facts for its head.
-    `agent_id`: the reader that it is about; empty for all. LookupError where there is no such reader."""
+    """Write the page: call `write` with each part of it.
+
+    `records`: the records of one session, of every reader. `about`: facts for the head of the page. `agent_id`: the
+    reader that the page shows; "" for all. Raise LookupError if nothing was recorded of this reader.
+    """
     records = as_counted(records)
     timelines = timelines_of(records, agent_id)
     if not timelines:
@@ -60,7 +63,7 @@ def write_page(
 
 
 def _links(timelines: Sequence[Timeline]) -> str:
-    """To the readers, if there are some."""
+    """Return links to the readers; "" if there is only one."""
     if len(timelines) < 2:
         return ""
     links = "".join(
@@ -86,7 +89,7 @@ def _main(records: Sequence[Record], title: str, timelines: Sequence[Timeline], 
 
 
 def _totals(totals: Totals, markers: int, events: Sequence[Event]) -> Iterator[str]:
-    """The same figures as `readcache gain` has."""
+    """Yield the totals, with the same figures as `readcache gain`, and the reasons."""
     counts = totals.counts
     output = counts["output_chars"]
     share = f" · {100 * totals.chars_net / output:.1f}&nbsp;%" if output else ""
@@ -139,7 +142,7 @@ def _reader(timeline: Timeline, nth: int, began: float, *, single: bool) -> Iter
 
 
 def _filter(nth: int) -> Iterator[str]:
-    """Hidden until the script is there that makes it work."""
+    """Yield the filter. It is hidden until the script that operates it has started."""
     yield f'<div class="filter" role="group" aria-label="Which calls" hidden><label for="find-{nth}">Filter</label> '
     yield f'<input id="find-{nth}" type="search" placeholder="a word of a command or text" autocomplete="off">'
     for kind, text in _FILTERS:

@@ -1,4 +1,4 @@
-"""The pages of `gain` and `replay`: savings, and what recorded conversations would have saved."""
+"""The pages of `gain` and `replay`: savings, and the savings that recorded conversations would have had."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from readcache.report.page.html import (
 )
 from readcache.report.totals import Gain, Totals, coverage_of
 
-DOLLARS = 3.0  # for a million tokens of input that no cache holds, as an example: the log names no model
-MOST_DAYS = 366  # the last ones are drawn
+DOLLARS = 3.0  # for a million tokens of input that no cache holds: an example, because the log names no model
+MOST_DAYS = 366  # in the drawing: the last ones
 MOST_LABELS = 6  # below the drawing
-OPEN_ROWS = 20  # that are listed at once
+OPEN_ROWS = 20  # rows that are visible before the list is unfolded
 _HEADS = ("calls", "saved, tokens", "of output")
 _TITLES = {"session": "Each session", "host": "By host", "tool": "By tool", "reason": "By reason"}
 MOST_TOOLS = 20
 Counts = Counter[str]
-# (what, its count, the count that it is a share of; "": none)
+# (label, count, the count for a share; "": no share)
 _MEASURES = (
     ("of all tool output", "saved", "out"),
     ("less what bounced", "kept", "out"),
@@ -49,8 +49,8 @@ _MEASURES = (
 
 
 def verdict_of(totals: Totals, price: float = DOLLARS) -> str:
-    """As HTML: in money and turns. Each time the reader asked again for omitted lines cost a turn. `price`: dollars for
-    a million tokens of input that no cache holds."""
+    """Return the verdict on the savings as HTML, in money and turns. Each immediate reread cost a turn. `price`:
+    dollars for a million tokens of input that no cache holds."""
     counts = totals.counts
     if would := counts["tokens_saved_if_on"]:
         return f"readcache only advised: it would have left out about {number(would)} tokens."
@@ -67,7 +67,8 @@ def verdict_of(totals: Totals, price: float = DOLLARS) -> str:
 
 
 def gain_page(gain: Gain, price: float | None = None) -> Iterator[str]:
-    """In parts. `price`: dollars for a million tokens of input that no cache holds; None: an example."""
+    """Return the page of `gain` in parts. `price`: dollars for a million tokens of input that no cache holds; None: the
+    example `DOLLARS`."""
     about = {"sessions": number(len(gain.sessions)), "calls": number(gain.total.counts["calls"])}
     if gain.first:
         about["since"] = gain.first.isoformat()
@@ -142,7 +143,7 @@ def _saved(totals: Totals) -> int:
 
 
 def replay_page(found: Mapping[str, Any]) -> Iterator[str]:
-    """In parts. `found`: what `readcache replay --json` prints."""
+    """Return the page of `replay` in parts. `found`: the object that `readcache replay --json` prints."""
     counts = found["counts"]
     about = {
         "conversations": number(counts.get("sessions", 0)),

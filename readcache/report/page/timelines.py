@@ -1,4 +1,4 @@
-"""The content of a page for each reader: its time line, step by step, each text once, each marker with its sources."""
+"""The content of the page for each reader: a timeline of steps, each text once, each marker with its sources."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from readcache.core.model.records import event_for
 from readcache.core.model.text import digest, digest_lines, split_lines
 from readcache.report.page.context import Context, FileRow, Files, ViewSizes, left_out_of, shown_of
 
-# Characters. A shorter text is repeated where it stands again: naming the other place would take as many.
+# Characters. A shorter text is repeated if it occurs again: naming its first occurrence would take as many.
 SHORTEST_SHARED = 400
 
 
 @dataclass(eq=False)
 class Band:
-    """Lines of a text that a marker points at: `count` of them, from line `at` (0-based) on."""
+    """Lines of a text that a marker names: `count` lines from line `at` (from 0)."""
 
-    name: str  # the element's id
+    name: str  # the element's ID
     text: PageText
     at: int
     count: int
@@ -41,69 +41,69 @@ class Band:
 
 @dataclass(eq=False)
 class PageText:
-    """A text that was put before the reader, where the time line has it."""
+    """A text that was put before the reader, at its step of the timeline."""
 
-    name: str  # the element's id
+    name: str  # the element's ID
     step: Step
     event: Delivered | Amended
-    same: PageText | None = None  # this very text stands there already
+    same: PageText | None = None  # an earlier text that is identical
     bands: dict[tuple[int, int], Band] = field(default_factory=dict)
     gaps: list[Gap] = field(default_factory=list)
-    erased: bool = False  # it was never before the reader, after all
+    erased: bool = False  # in the end, it never reached the reader
 
 
 @dataclass(eq=False)
 class Gap:
-    """A marker in a text. `sources`: where its lines stood when it was written; only the step if the source's text does
-    not tell."""
+    """A marker in a text. `sources`: the bands of its lines when it was written. If a band is unknown, the steps of all
+    its sources instead."""
 
     marker: MarkerRecord
     sources: list[Band | Step]
 
     @property
     def bands(self) -> list[Band]:
-        """Where all its lines stand, in order; empty where that is not known of every one, or not shown."""
+        """The bands of all its lines, in order. Empty if one of them is unknown, or is not shown."""
         found = [source for source in self.sources if isinstance(source, Band) and not source.text.erased]
         return found if len(found) == len(self.sources) else []
 
 
 @dataclass(eq=False)
 class Step:
-    """One line of the time line: a call with all that it wrote and was answered, or another event."""
+    """One step of the timeline: a call with its writes and answers, or another event."""
 
-    name: str  # the element's id
-    at: int  # its place in the time line, from 0
-    record: Record  # the first
+    name: str  # the element's ID
+    at: int  # its index in the timeline
+    record: Record  # of its first event
     events: list[Event] = field(default_factory=list)
     texts: list[PageText] = field(default_factory=list)
-    asks_again: list[Step] = field(default_factory=list)  # for what these left out, which is a bounce
-    asked_again: Step | None = None  # by this one
-    pointed_from: list[Step] = field(default_factory=list)  # whose markers name it
-    gone: int = 0  # calls that left the conversation
+    asks_again: list[Step] = field(default_factory=list)  # steps whose omitted lines this one read again immediately
+    asked_again: Step | None = None  # the step that read the omitted lines of this one again immediately
+    pointed_from: list[Step] = field(default_factory=list)  # steps with markers that name this one
+    gone: int = 0  # number of calls that left the conversation
     sizes: ViewSizes = field(default_factory=ViewSizes)
-    of: Step | None = None  # the call that is settled
+    of: Step | None = None  # the call whose text this step amends
 
     @property
     def result(self) -> Delivered | None:
-        """The answer to the call; None where nobody asked for one."""
+        """The answer to the call; None if nothing was answered."""
         return next((e for e in self.events if isinstance(e, Delivered) and e.account is not None), None)
 
     @property
     def shown(self) -> int:
-        """Characters that it put before the reader: of the result, or of a restored section."""
+        """Characters that the step put before the reader: a result, or another text such as a restored section."""
         if self.result is not None:
             return shown_of(self.result)
         return sum(len(text.event.text) for text in self.texts if self.of is None)
 
     @property
     def left_out(self) -> int:
-        """Characters that were left out, net of markers; they may be less than none."""
+        """Characters that were omitted, net of markers. Negative if the markers are longer than the omitted lines."""
         return left_out_of(self.result) if self.result is not None else 0
 
 
 @dataclass(eq=False)
 class Timeline:
-    """One reader's time line."""
+    """The timeline of one reader, its files, and the number of its markers."""
 
     agent_id: str
     steps: list[Step]
@@ -112,39 +112,39 @@ class Timeline:
 
 
 class Names:
-    """Ids of elements. None stands twice on a page."""
+    """The IDs of elements. Each is unique on its page."""
 
     def __init__(self) -> None:
         self._numbers = count(1)
 
     def next(self, kind: str) -> str:
-        """A new one."""
+        """Return a new ID that starts with `kind`."""
         return f"{kind}{next(self._numbers)}"
 
 
 def timelines_of(records: Sequence[Record], agent_id: str = "") -> list[Timeline]:
-    """One for each reader, in the order in which they began, or for `agent_id` alone. The writes of the others are in
-    each."""
+    """Return a timeline for each reader, in the order in which they began. If `agent_id` is given, return only the
+    timeline of that reader. Each timeline contains the writes of the other readers too."""
     names, shared = Names(), dict[str, PageText]()
     readers = dict.fromkeys(record.agent_id for record in records if agent_id in ("", record.agent_id))
     return [_TimelineMaker(reader, names, shared).make(records) for reader in readers]
 
 
 class _TimelineMaker:
-    """Walks through one reader's log. `shared`: texts that the page has, by their digests."""
+    """Makes a timeline from one reader's log. `shared`: texts that the page already has, by digest."""
 
     def __init__(self, agent_id: str, names: Names, shared: dict[str, PageText]) -> None:
         self._agent_id, self._names, self._shared = agent_id, names, shared
         self._steps: list[Step] = []
-        self._texts: dict[tuple[str, Origin], PageText] = {}  # the newest of each call
-        self._calls: dict[str, Step] = {}  # call id -> its newest step
+        self._texts: dict[tuple[str, Origin], PageText] = {}  # the newest texts of each call
+        self._calls: dict[str, Step] = {}  # call ID -> its newest step
         self._numbered: dict[int, Step] = {}  # number of a call -> its step
         self._immediate_rereads: set[int] = set()
         self._context, self._files = Context(), Files()
         self._markers = 0
 
     def make(self, records: Sequence[Record]) -> Timeline:
-        """The lane, from the reader's first event to its last."""
+        """Return the timeline, from the reader's first event to its last."""
         indexes = [index for index, record in enumerate(records) if record.agent_id == self._agent_id]
         cursor, first, last = Cursor(records, self._agent_id), indexes[0], indexes[-1]
         for index in range(last + 1):
@@ -163,7 +163,7 @@ class _TimelineMaker:
         return Timeline(self._agent_id, self._steps, self._files.rows(), self._markers)
 
     def _step(self, record: Record, event: Event) -> Step:
-        """The call's that the event belongs to; else a new one."""
+        """Return the step of the event's call, or a new step if it has none."""
         last = self._steps[-1] if self._steps else None
         if last is None or not _is_of(last.events[-1], event):
             last = Step(self._names.next("e"), len(self._steps), replace(record, event=event))
@@ -204,7 +204,7 @@ class _TimelineMaker:
         return Gap(marker, sources)
 
     def _band(self, span: SourceSpan) -> Band | None:
-        """The lines where they stand now, if these are the very lines."""
+        """Return the band of these lines in the newest text of the call; None if other lines are there."""
         text = self._texts.get((span.call_id, span.origin))
         if text is None or text.erased:
             return None
@@ -235,7 +235,7 @@ def _removes(event: Event | None) -> bool:
 
 
 def _is_of(before: Event, event: Event) -> bool:
-    """True for two events of the same call."""
+    """Return True if both events belong to the same call."""
     if not isinstance(before, (Delivered, Wrote)) or not isinstance(event, (Delivered, Wrote)):
         return False
     return before.call_id == event.call_id != "" and _number(before) == _number(event)

@@ -1,4 +1,5 @@
-"""Recorded conversations, replayed: what would have been left out, what that saves, and whether it was right.
+"""Replay recorded conversations: find what readcache would have omitted, what that saves, and wrong omissions.
 
-Builds on the public names of this package alone, as a user would; no other room builds on it but the command line.
+Builds only on the public names of the package, its model and its transcripts, which anybody can use. Of the other
+folders, only the command line builds on it.
 """

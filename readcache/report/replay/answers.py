@@ -1,4 +1,4 @@
-"""Tells a session of a recorded call, as a host would."""
+"""Pass a recorded call to a session, as a host would."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from readcache.core.model.tool_call import ToolCall
 
 
 def answer_recorded(session: Session, call: ToolCall) -> Reply | None:
-    """The session's reply to the call. None: the result stays as it is."""
+    """Record the call and its writes. Return the session's reply; None if the call is not judged, so that its result
+    stays unchanged."""
     reply = session.answer(call) if call.is_judged else None
     for written in call.writes:
         session.wrote(written.path, content=written.content, call_id=call.call_id)
@@ -17,7 +18,7 @@ def answer_recorded(session: Session, call: ToolCall) -> Reply | None:
 
 
 def show_restored(session: Session, calls: Iterable[ToolCall]) -> None:
-    """The reader was shown these by its host, in full."""
+    """Record that the host showed these calls to the reader in full."""
     for call in calls:
         reply = answer_recorded(session, call)
         if reply is not None and reply.outcome is not Outcome.FULL:

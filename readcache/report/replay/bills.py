@@ -1,9 +1,9 @@
 """The prices of models, the cost of characters while they are carried, and the cost of requests.
 
-The table `models.json` has a date and a source for each row. The user's own rows come before it. A result is written
-to the provider's prompt cache once and read from it by each later call, until it leaves the conversation. `Carried`
-counts so in characters, for transcripts that say nothing of tokens. `Bill` uses the transcript's own fields and its
-model's prices.
+The table `models.json` has a date and a source for each row. The user's own rows take precedence over it. A result is
+written to the provider's prompt cache once. Each later call reads it from there, until it leaves the conversation.
+`Carried` counts this cost in characters, for transcripts without numbers of tokens. `Bill` uses the usage fields of the
+transcript and the prices of its model.
 """
 
 from __future__ import annotations
@@ -26,22 +26,23 @@ from readcache.transcripts.records import RequestSent
 
 _TABLE = Path(__file__).with_name("models.json")
 _REQUIRED = ("input", "read", "write", "output")
-# Behind a model's name: the date of a version, and what Bedrock and Claude Code append.
+# After a model's name: the date of a version, and the suffixes of Bedrock and Claude Code.
 _VERSION = r"(?:[-@](?:\d{8}|\d{4}-\d\d-\d\d|latest|preview)|-v\d+(?::\d+)?|\[1m\])*"
 USUAL = Policy().prices
-ANSWER = 560  # tokens of an answer, thinking included: the median of recorded requests
-CHARS_PER_TOKEN = 4.0  # where no turn tells
-NEAR = 0.02  # a text counts as cached where the cache reached to it within this share
-ENOUGH = 4_000  # characters that a turn must add to tell how many make a token: hosts add some unseen to each
+ANSWER = 560  # tokens of an answer, including thinking: the median of recorded requests
+CHARS_PER_TOKEN = 4.0  # if no turn gives a measured value
+NEAR = 0.02  # a text counts as cached if the cache reached its position, within this share
+ENOUGH = 4_000  # characters that a turn must add to measure the size of a token: hosts add unseen text to each turn
 
 
 @dataclass(frozen=True, slots=True)
 class ModelPrices:
-    """US dollars for a million tokens: of input without a cache, read from the prompt cache, written to it, of output.
+    """US dollars for a million tokens: input without a cache, input read from or written to the prompt cache, output.
 
-    `write_hour`: to a cache that holds for an hour; None: as `write`. `least`: tokens of the shortest prompt that is
-    cached. `seconds`: how long a cached prompt is kept after its last use; None: nobody promises. A request of more
-    than `above` tokens costs `times_input` and `times_output` as much, all of it. `date`: when the source said so.
+    `write_hour`: input written to a cache that lasts an hour; None: the same as `write`. `least`: tokens of the
+    shortest prompt that is cached. `seconds`: how long a cached prompt is kept after its last use; None: the provider
+    promises nothing. If a request has more than `above` tokens, all its input costs `times_input` as much, and all its
+    output `times_output` as much. `date`: the day on which the source gave these prices.
     """
 
     name: str
@@ -61,7 +62,7 @@ class ModelPrices:
     def cost(
         self, *, fresh: float = 0, written: float = 0, hour: float = 0, read: float = 0, output: float = 0
     ) -> float:
-        """Millionths of a dollar for one request with so many tokens of each kind."""
+        """Return the cost of one request with these tokens of each kind, in millionths of a dollar."""
         dear = self.above is not None and fresh + written + hour + read > self.above
         to_hour = self.write if self.write_hour is None else self.write_hour
         of_input = fresh * self.input + written * self.write + hour * to_hour + read * self.read
@@ -69,34 +70,34 @@ class ModelPrices:
         return of_input * self.times_input + of_output * self.times_output if dear else of_input + of_output
 
     def for_an_hour(self) -> ModelPrices:
-        """The same where everything is written to a cache that holds for an hour."""
+        """Return the same prices for a model whose requests all write to a cache that lasts an hour."""
         return replace(self, write=self.write if self.write_hour is None else self.write_hour, seconds=3600.0)
 
     @property
     def ratios(self) -> Prices:
-        """As multiples of uncached input, with an answer as recorded requests have it."""
+        """The prices as multiples of uncached input, and the size of an answer in recorded requests."""
         return Prices(self.write / self.input, self.read / self.input, self.output / self.input, answer=ANSWER)
 
     @property
     def label(self) -> str:
-        """Its name, with the date of the prices."""
+        """The model's name, with the date of the prices."""
         return f"{self.name} ({self.date or 'no date'})"
 
 
 PriceTable = Mapping[str, ModelPrices]
-# Where no price is known: the ratios by which a session weighs its omissions, and no money.
+# If no price is known: the ratios with which a session weighs its omissions. They are not amounts of money.
 RATIOS = ModelPrices("", 1.0, USUAL.read, USUAL.write, USUAL.output)
 
 
 @cache
 def built_in_prices() -> PriceTable:
-    """The table of this package."""
+    """Return the price table of this package."""
     return read_prices(str(_TABLE))
 
 
 def read_prices(path: str) -> PriceTable:
-    """The rows of a JSON file: model -> fields of `ModelPrices`. `input`, `read`, `write` and `output` are required.
-    UsageError, in one line, for anything else."""
+    """Return the rows of a JSON file: model -> fields of `ModelPrices`. `input`, `read`, `write` and `output` are
+    required. Raise UsageError, in one line, for anything else."""
     try:
         rows = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -130,7 +131,7 @@ def _row(path: str, name: str, row: Any) -> ModelPrices:
 
 
 def prices_of(model: str, table: PriceTable) -> ModelPrices:
-    """The row of a model that the user names. UsageError, in one line, if there is none."""
+    """Return the row of a model that the user named. Raise UsageError, in one line, if there is none."""
     found = find_prices(model, table)
     if found is None:
         known = did_you_mean(model, table) or f": known are {', '.join(table)}"
@@ -139,8 +140,8 @@ def prices_of(model: str, table: PriceTable) -> ModelPrices:
 
 
 def find_prices(model: str, table: PriceTable) -> ModelPrices | None:
-    """The row of a model by its name in a transcript, which may have a provider in front and a version behind; None
-    if the table lacks it: a model of a similar name may cost anything."""
+    """Return the row of a model by its name in a transcript. The name may have a provider before it and a version after
+    it. Return None if the table lacks the model: a model with a similar name may have any price."""
     name = _plain(model)
     for row in sorted(table, key=len, reverse=True):
         if re.fullmatch(rf"(?:.*[^a-z0-9])?{re.escape(_plain(row))}{_VERSION}", name):
@@ -153,13 +154,17 @@ def _plain(name: str) -> str:
 
 
 class _Result(NamedTuple):
-    at: int  # the number of its call
+    at: int  # the number of its call, from 0
     out: int
     saved: int
 
 
 class Carried:
-    """The results that are carried, and the cost of those that no longer are, in characters of uncached input."""
+    """The results that a conversation carries, and the cost of its removed results, in characters of uncached input.
+
+    `out` and `saved`: the cost of the whole outputs and of the omitted characters. `turns`: the cost of one turn for
+    each marked result.
+    """
 
     def __init__(self, prices: Prices = USUAL) -> None:
         self._prices = prices
@@ -169,7 +174,8 @@ class Carried:
         self._live: dict[str, _Result] = {}
 
     def add(self, call_id: str, out: int, saved: int, *, marked: bool) -> None:
-        """One more result: its characters, those left out of it, and whether that needed a marker."""
+        """Add a result. `out`: characters of the output. `saved`: characters omitted from it. `marked`: True if the
+        omission needed a marker."""
         if marked:
             self.turns += CHARS_PER_TOKEN * self._prices.of_turn(self._size / CHARS_PER_TOKEN)
         if call_id in self._live:
@@ -179,7 +185,7 @@ class Carried:
         self._size += out - saved
 
     def trim(self, kept: frozenset[str] = frozenset()) -> None:
-        """All but these results leave the conversation."""
+        """Remove all results from the conversation, except these."""
         for name in [name for name in self._live if name not in kept]:
             self._end(self._live.pop(name))
 
@@ -190,25 +196,27 @@ class Carried:
         self._size -= result.out - result.saved
 
     def price(self, at: int) -> float:
-        """What a character of call number `at` (from 0) has cost by now."""
+        """Return the cost so far of one character of call number `at` (from 0)."""
         return self._prices.while_carried(self._calls - 1 - at)
 
     @property
     def calls(self) -> int:
-        """Results so far."""
+        """Number of results so far."""
         return self._calls
 
 
 @dataclass(slots=True)
 class _LeftOut:
-    """What each policy left out of a result. `position`: tokens of the first request that it would have stood in."""
+    """The characters that each policy omitted from a result. `position`: the size in tokens of the first request that
+    would have contained them."""
 
     saved: Mapping[str, int]
     position: float | None = None
 
 
 class _Sent(NamedTuple):
-    """A request, with the characters that each policy left out of it: without a cache, from a cache."""
+    """A request, with the characters that each policy omitted from it. `written`: from the input that no cache had.
+    `read`: from the cached input."""
 
     request: RequestSent
     written: Counter[str]
@@ -216,31 +224,31 @@ class _Sent(NamedTuple):
 
 
 class Bill:
-    """The requests of one conversation, as it goes on. `prices`: None where those of the model are not known."""
+    """The requests of one conversation, added in order. `prices`: None if the model's prices are unknown."""
 
     def __init__(self, prices: ModelPrices | None) -> None:
         self._prices = prices
         self._sent: list[_Sent] = []
         self._live: dict[str, _LeftOut] = {}
-        self._sizes: list[float] = []  # tokens of a character, as turns tell
-        self._new = 0  # characters that came since the last request
-        self._is_trimmed = False  # since then
+        self._sizes: list[float] = []  # tokens of a character, measured in turns
+        self._new = 0  # characters added since the last request
+        self._is_trimmed = False  # since the last request
 
     def call(self, call: ToolCall, saved: Mapping[str, int]) -> None:
-        """A result, which stands in the next request."""
+        """Add a result, which the next request contains. `saved`: the characters that each policy omitted from it."""
         self._new += len(call.output)
         if any(saved.values()):
             self._live[call.call_id] = _LeftOut(dict(saved))
 
     def trim(self, kept: frozenset[str]) -> None:
-        """All but these results are gone."""
+        """Remove all results, except these."""
         self._is_trimmed = True
         self._live = {name: left for name, left in self._live.items() if name in kept}
         for left in self._live.values():
-            left.position = left.position and 1  # it stands earlier now, nobody knows where
+            left.position = left.position and 1  # it is earlier in the request now, at an unknown position
 
     def sent(self, request: RequestSent) -> None:
-        """One more request, with all that came since the last one."""
+        """Add a request, with everything that was added since the last one."""
         self._measure(request, self._new + request.added)
         one = _Sent(request, Counter(), Counter())
         for left in self._live.values():
@@ -251,27 +259,29 @@ class Bill:
         self._new, self._is_trimmed = 0, False
 
     def _measure(self, request: RequestSent, added: int) -> None:
-        """How many tokens a character has, where the request goes on from the one before it. Some hosts note the usage
-        before an answer is complete."""
+        """Measure the tokens of a character, if the request continues the one before it and adds enough characters."""
         if self._sent and not self._is_trimmed and added >= ENOUGH:
             before = self._sent[-1].request
+            # Some hosts note the usage before an answer is complete, so `output` may be too small.
             grown = request.prompt - before.prompt - max(before.output, before.answer / CHARS_PER_TOKEN)
             self._sizes += [grown / added] if grown > 0 else []
 
     @property
     def money(self) -> float:
-        """Millionths of a dollar for all requests; 0 where they have no usage fields, or the prices are not known."""
+        """The cost of all requests in millionths of a dollar. 0 if they have no usage fields, or if the prices are
+        unknown."""
         return sum(self._cost(one.request) for one in self._sent)
 
     def counts(self) -> dict[str, int]:
-        """`prompt` (tokens of all requests), `bill` (see `money`), `requests`; `billed_sessions`: 1 if it has some."""
+        """Return counts: `prompt` (tokens of all requests), `bill` (see `money`), `requests`, and `billed_sessions` (1
+        if there are requests)."""
         prompt = sum(one.request.prompt for one in self._sent)
         requests = len(self._sent)
         return {"prompt": prompt, "bill": round(self.money), "requests": requests, "billed_sessions": requests > 0}
 
     def saved(self, policy: str) -> tuple[float, float]:
-        """(tokens of input, millionths of a dollar) of what this policy left out. Of no request more is saved than it
-        had: neither of its tokens, nor of those that no cache had."""
+        """Return the saving of this policy's omissions: (tokens of input, millionths of a dollar). The saving of a
+        request has two limits: its cached tokens, and its uncached tokens of input."""
         tokens = money = 0.0
         size = median(self._sizes) if self._sizes else 1 / CHARS_PER_TOKEN
         for request, written, read in self._sent:
@@ -283,7 +293,8 @@ class Bill:
         return tokens, money
 
     def _cost(self, request: RequestSent, left: float = 1.0, less: float = 0.0) -> float:
-        """Millionths of a dollar for a request with this share of its uncached tokens, and so many cached ones less."""
+        """Return the cost of a request, in millionths of a dollar. It has the share `left` of its uncached tokens, and
+        `less` fewer cached tokens."""
         if self._prices is None:
             return 0.0
         fresh, written, hour = (left * n for n in (request.fresh, request.cache_write, request.cache_write_hour))

@@ -1,4 +1,4 @@
-"""One way of keeping a conversation: what stands in it then, what of it is cached, what it has cost."""
+"""A conversation under one strategy: its contents, the part of them that is cached, and its cost so far."""
 
 from __future__ import annotations
 
@@ -11,23 +11,27 @@ from typing import Literal, NamedTuple
 
 from readcache.report.replay.bills import ModelPrices
 
-# Sizes in tokens, as recorded sessions have them.
+# Sizes in tokens, from recorded sessions.
 BASE = 8_000  # instructions and tools
-CALL = 30  # a call beside its arguments
-NOTE = 15  # what stands in place of a cleared result
-PREVIEW = 165  # the same in Gemini CLI: 500 characters of the result, and where all of it is
-ASK = 60  # the answer in which the agent asks for something again
+CALL = 30  # a call, without its arguments
+NOTE = 15  # the note that replaces a cleared result
+PREVIEW = 165  # the note of Gemini CLI: 500 characters of the result, and where all of it is
+ASK = 60  # the answer in which the agent requests something again
 SUMMARY, RESTORED = 2_000, 10_000  # after a compaction
 KEPT = 2  # newest results that are never cleared
-EDIT_KEPT = 3  # the same in Anthropic's context editing
-_SMALLEST = {"clear": 100, "mask": NOTE, "edit": NOTE, "prune": PREVIEW}  # no shorter result is cleared
+EDIT_KEPT = 3  # newest results that Anthropic's context editing never clears
+_SMALLEST = {"clear": 100, "mask": NOTE, "edit": NOTE, "prune": PREVIEW}  # only longer results are cleared
 
 
 class Strategy(NamedTuple):
-    """`none`: nothing leaves. `recorded`: what the host did. `compact`: at `above` tokens a summary replaces all.
-    `clear`: at `above` tokens the oldest results are cleared until `down_to` are left. `mask`: only the last `above`
-    results stand. `edit`: the same of `EDIT_KEPT` results, in each request after the whole conversation has had `above`
-    tokens. `prune`: results older than the newest `above` tokens of results go when they have `down_to` tokens."""
+    """A rule that shortens a conversation.
+
+    `none`: nothing is removed. `recorded`: the same removals as in the host. `compact`: above `above` tokens, a summary
+    replaces everything. `clear`: above `above` tokens, the oldest results are cleared until `down_to` tokens are left.
+    `mask`: only the last `above` results stay. `edit`: only the last `EDIT_KEPT` results stay, in each request after
+    the whole conversation had more than `above` tokens. `prune`: results older than the newest `above` tokens of
+    results are removed once they have `down_to` tokens.
+    """
 
     kind: str
     above: int = 0
@@ -35,17 +39,17 @@ class Strategy(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """A call, however the conversation is kept."""
+    """A recorded call. It is the same under every strategy."""
 
     said: int  # tokens
-    needed: list[str]  # old lines of an edit that a result had shown
-    copied: list[str]  # names that it wrote and a result had shown
-    again: int | None  # the call whose lines it read again
-    after_pause: bool  # of more than the cache holds for
+    needed: list[str]  # old lines of an edit that an earlier result had shown
+    copied: list[str]  # names that it wrote and that an earlier result had shown
+    again: int | None  # the call whose lines it read again; None if there is none
+    after_pause: bool  # the pause before it was longer than a cache lasts
 
 
 class Sent(NamedTuple):
-    """A shortened result, as the model was sent it: its tokens, lines and names, and the lines left out of it."""
+    """A shortened result as the model was sent it: its tokens, lines and names, and the lines omitted from it."""
 
     tokens: int
     lines: set[str]
@@ -55,17 +59,17 @@ class Sent(NamedTuple):
 
 @dataclass(slots=True)
 class RecordedFacts:
-    """All calls of a conversation, which have numbers from 0."""
+    """Facts about all calls of a conversation. The calls have numbers from 0."""
 
-    shown: dict[str, list[int]] = field(default_factory=dict)  # a line -> the calls whose results had it
-    named: dict[str, list[int]] = field(default_factory=dict)  # the same of a name
+    shown: dict[str, list[int]] = field(default_factory=dict)  # a line -> the calls whose results contained it
+    named: dict[str, list[int]] = field(default_factory=dict)  # a name -> the calls whose results contained it
     wrote: dict[str, int] = field(default_factory=dict)  # a line -> the last call in which the agent wrote it
     wrote_name: dict[str, int] = field(default_factory=dict)
-    sizes: list[tuple[int, int]] = field(default_factory=list)  # tokens of each: what the agent said, the result
+    sizes: list[tuple[int, int]] = field(default_factory=list)  # tokens of each call: the agent's text, the result
 
 
 class ConversationSim:
-    """A conversation that is kept in this way. Each call is added to `facts` first, then told to this."""
+    """A recorded conversation under one strategy. For each call: `turn`, add the call to `facts`, `add`, `shorten`."""
 
     def __init__(self, strategy: Strategy, prices: ModelPrices, facts: RecordedFacts) -> None:
         self.strategy = strategy
@@ -73,15 +77,15 @@ class ConversationSim:
         self._prices, self._facts = prices, facts
         self._present: list[bool] = []
         self._sent: dict[int, Sent] = {}
-        self._clearable: list[tuple[int, int]] = []  # a heap of results: how new, and their numbers
-        self._newer: dict[int, int] = {}  # results that are as new as a marker that points at them
+        self._clearable: list[tuple[int, int]] = []  # a heap of results: how new they are, and their numbers
+        self._newer: dict[int, int] = {}  # results that count as new as a marker that names them
         self._first = 0  # the first call since the last compaction
-        self._is_shorter = False  # something left
+        self._is_shorter = False  # something was removed
         self._size, self._cached, self._unshortened = BASE, 0, BASE
         self._bill = self._expired = 0.0
 
     def turn(self, turn: Turn) -> None:
-        """The model is asked, and makes a call."""
+        """Send a request to the model, which answers with this call."""
         facts, counts = self._facts, self.counts
         if turn.after_pause:
             self._expired += self._cost(written=self._cached) - self._cost(read=self._cached)
@@ -101,31 +105,33 @@ class ConversationSim:
             counts.update(rereads=1, rereads_missed=not self._present[turn.again])
 
     def add(self, sent: Sent | None = None, *, is_present: bool) -> None:
-        """The newest call of all that were told, if this conversation has it. `sent`: what of it, where each line that
-        it lacks still stands; else all of it."""
+        """Add the newest call of `facts`. `is_present`: True if this conversation contains it. `sent`: the shortened
+        result, which is used if each line that it lacks is still visible; otherwise the whole result is used."""
         number = len(self._present)
         self._present.append(False)
         if not is_present:
             return
         if sent is not None and (agreed := self._agreed(sent)):
             self._sent[number] = agreed
-            if self.strategy.kind == "clear":  # `readcache.context.clear` keeps what a marker points at
+            if self.strategy.kind == "clear":  # `readcache.context.clear` keeps the source of a marker
                 self._newer |= {n: number for x in sent.lacks if (n := self._source(x)) is not None}
         self._size += self._facts.sizes[-1][0]
         self._unshortened += self._facts.sizes[-1][0] + self._out(number)
         self._put_back(number)
 
     def _agreed(self, sent: Sent) -> Sent | None:
-        """What the preset would have sent in this conversation; None: all of it. Until something leaves that the preset
-        was not told of, each line stands where its marker says, though with something else in front of it."""
+        """Return the result that the preset would have sent in this conversation; None if it would have sent all of
+        it."""
         wrote = self._facts.wrote
+        # Until something is removed without the preset's knowledge, each omitted line is where its marker says. The
+        # simulation does not find a line that has another text before it there.
         unseen = {x for x in sent.lacks if wrote.get(x, -1) < self._first and not self._sees(x)}
         if unseen and self._is_shorter and self.strategy.kind != "recorded":
             return None
         return sent._replace(lines=sent.lines | unseen) if unseen else sent
 
     def _out(self, number: int) -> int:
-        """Tokens of a result, if it stands."""
+        """Return the tokens of a result while it is present."""
         sent = self._sent.get(number)
         return self._facts.sizes[number][1] if sent is None else sent.tokens
 
@@ -138,7 +144,7 @@ class ConversationSim:
                 heappush(self._clearable, (number, number))
 
     def _show_again(self, number: int) -> None:
-        """The whole result stands again, at the end."""
+        """Show the whole result again, at the end."""
         sent = self._sent.pop(number, None)
         if sent is not None and self._present[number]:
             self._present[number] = False
@@ -146,7 +152,7 @@ class ConversationSim:
         self._put_back(number)
 
     def _source(self, line: str) -> int | None:
-        """The newest result that shows it."""
+        """Return the newest result that shows the line; None if there is none."""
         return next((n for n in reversed(self._facts.shown[line]) if self._shows(n, line, "lines")), None)
 
     def _sees(self, line: str) -> bool:
@@ -167,12 +173,12 @@ class ConversationSim:
         return self._prices.cost(**tokens) / self._prices.input
 
     def end(self) -> Counter[str]:
-        """The totals."""
+        """Return the totals."""
         self.counts.update(bill=round(self._bill), bill_expired=round(self._expired))
         return self.counts
 
     def shorten(self) -> None:
-        """After a turn."""
+        """Shorten the conversation after a turn, if the strategy requires it."""
         kind, above, down_to = self.strategy
         if kind == "mask":
             self._clear(len(self._present) - above, 0)
@@ -186,7 +192,7 @@ class ConversationSim:
             self._compact()
 
     def _clear(self, end: int, down_to: int) -> None:
-        """Results give way, the oldest first, of the calls before number `end`."""
+        """Clear results of the calls before number `end`, the oldest first, until `down_to` tokens are left."""
         size, gone = self._size, []
         while self._clearable and self._clearable[0][0] < end and self._size > down_to:
             known, number = heappop(self._clearable)
@@ -198,7 +204,8 @@ class ConversationSim:
         self._rewrite(gone, size)
 
     def _prune(self, protected: int, least: int) -> None:
-        """The result of the newest call stays, and is not counted."""
+        """Remove the results older than the newest `protected` tokens of results, if they have `least` tokens. The
+        result of the newest call stays, and is not counted."""
         size, last = self._size, len(self._present) - 1
         newest = sorted({number for _, number in self._clearable if self._present[number]} - {last}, reverse=True)
         sizes = list(map(self._out, newest))
@@ -214,7 +221,7 @@ class ConversationSim:
         self._size -= self._out(number) - self._note
 
     def _rewrite(self, gone: Sequence[int], size: int) -> None:
-        """What follows is written anew. `size`: before these went."""
+        """Write everything after the removed results `gone` to the cache again. `size`: tokens before the removal."""
         if gone:
             self._is_shorter = True
             behind = sum(map(self._carried_of, range(min(gone), len(self._present))))
@@ -231,7 +238,7 @@ class ConversationSim:
         return self._facts.sizes[number][0] + (self._out(number) if self._present[number] else self._note)
 
     def _compact(self) -> None:
-        self._request(SUMMARY)  # it is asked for behind the conversation
+        self._request(SUMMARY)  # the request for the summary follows the conversation
         self._drop()
         self._first = len(self._present)
         self._size += SUMMARY + RESTORED
@@ -243,7 +250,7 @@ class ConversationSim:
         self._size = self._cached = BASE
 
     def trim(self, kept: Sequence[int], *, compacts: bool) -> None:
-        """All but these calls leave, by a compaction or because somebody went back."""
+        """Remove all calls except these, because of a compaction or because somebody went back."""
         if compacts:
             self._compact()
         else:

@@ -1,11 +1,12 @@
-"""Ways of keeping a conversation: what each of them costs, and what the agent would have missed.
+"""Strategies for a conversation: the cost of each, and the text that the agent would have missed.
 
-A conversation is a cache. What the agent needed of it is proven by what it did: the old lines of an edit, the lines
-that it read again, the names that it copied. It is taken to do as it did, however the conversation is shortened. An
-edit with an old line that stands nowhere any more costs one more turn, in which the results with such lines come back.
+A conversation is a cache. The agent's actions prove which parts of it the agent needed: the old lines of an edit, the
+lines that it read again, the names that it copied. The simulation assumes the same actions under every strategy. If an
+old line of an edit is no longer in the conversation, the edit costs one more turn. In this turn, the results with such
+lines come back.
 
-Tokens are a quarter of the characters. Each request writes what is new to the prompt cache and reads the rest from it.
-After a change everything behind it is written anew.
+Tokens are a quarter of the characters. Each request writes its new part to the prompt cache, and reads the rest from
+it. After a change, everything that follows is written again.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ from readcache.transcripts.values import chars_in
 
 LONG = 100_000  # conversations that may be worth shortening, in tokens
 
-ALWAYS = ("none", "recorded")  # what the others are compared with
-RULES = {  # of others, with their defaults
+ALWAYS = ("none", "recorded")  # the other strategies are compared with these
+RULES = {  # rules of other products, with their defaults
     "anthropic": Strategy("edit", 100_000),
     "gemini-cli": Strategy("prune", 50_000, 30_000),
 }
@@ -48,7 +49,8 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{5,}")
 
 
 def parse_strategy(spec: str) -> Strategy:
-    """`clear:160k:60k`, or the name of somebody else's rule. UsageError for what makes no sense."""
+    """Return the strategy of a spec, such as `clear:160k:60k` or the name of another product's rule. Raise UsageError
+    if the spec is invalid."""
     if spec in RULES:
         return RULES[spec]
     kind, *sizes = spec.split(":")
@@ -70,7 +72,7 @@ def parse_strategy(spec: str) -> Strategy:
 
 
 class Sending(NamedTuple):
-    """What a preset sends of a result: where the host took out what it did, and where nothing ever left."""
+    """The texts that a preset sends of a result: with the removals of the recorded host, and without any removal."""
 
     recorded: str
     whole: str
@@ -80,7 +82,7 @@ NOTHING: Mapping[str, Sending] = MappingProxyType({})
 
 
 class Conversations:
-    """One recorded conversation, kept in several ways at once, each alone and with each of these presets."""
+    """One recorded conversation under several strategies in parallel, each without a preset and with each preset."""
 
     def __init__(self, strategies: Sequence[str], prices: ModelPrices, presets: Sequence[str] = ()) -> None:
         self._prices, self._presets, self._facts = prices, presets, RecordedFacts()
@@ -88,10 +90,11 @@ class Conversations:
         each = ((spec, preset) for spec in specs for preset in ("", *presets))
         self._sims = {one: ConversationSim(parse_strategy(one[0]), prices, self._facts) for one in each}
         self._numbers: dict[str, int] = {}
-        self._before: float | None = None  # when the last result came
+        self._before: float | None = None  # time of the last result
 
     def call(self, call: ToolCall, sent: Mapping[str, Sending] = NOTHING, *, is_read: bool) -> None:
-        """The next call. `sent`: what each preset would have sent instead of its output."""
+        """Add the next call. `sent`: the texts that each preset would have sent instead of the output. `is_read`: True
+        if the call showed lines of files."""
         if not self._sims:
             return
         lines, names = _lines_of(call.output), set(_NAME.findall(call.output))
@@ -123,7 +126,8 @@ class Conversations:
         facts.wrote_name.update(dict.fromkeys(_NAME.findall(call.said), number))
 
     def _read_again(self, lines: set[str]) -> int | None:
-        """The call that had most of these lines, if half of them were known."""
+        """Return the call that was the last to show most of these lines; of several such calls, the newest one. Return
+        None if fewer than half of the lines, or fewer than `RUN`, were known."""
         shown = self._facts.shown
         known = Counter(shown[line][-1] for line in lines if line in shown)
         if known.total() < RUN or 2 * known.total() < len(lines):
@@ -136,8 +140,7 @@ class Conversations:
         return None not in (before, at, seconds) and at - before > seconds  # type: ignore[operator]
 
     def trim(self, removal: HistoryRemoval) -> None:
-        """The host took calls out, and showed some by itself. What it restored after a compaction only stands where
-        that had taken it away."""
+        """Follow a removal by the host, and add the calls that the host then showed again by itself."""
         if not self._sims:
             return
         kept_numbers = sorted(self._numbers[name] for name in removal.kept if name in self._numbers)
@@ -146,21 +149,22 @@ class Conversations:
                 kept.trim(kept_numbers, compacts=removal.compacts)
         for call in removal.restored:
             self._add(call, _lines_of(call.output), set(_NAME.findall(call.output)), 0)
+            # Only the recorded strategy had that compaction, so only there the host restored the call.
             for kept in self._sims.values():
                 kept.add(is_present=kept.strategy.kind == "recorded" or not removal.compacts)
 
     def end(self) -> dict[str, Counter[str]]:
-        """What each way came to; `bill` and what is a part of it in tokens of uncached input."""
+        """Return the totals of each strategy without a preset. `bill` and its parts are in tokens of uncached input."""
         return {spec: kept.end() for (spec, preset), kept in self._sims.items() if not preset}
 
     def together(self) -> dict[str, dict[str, Counter[str]]]:
-        """The same of each way with each preset."""
+        """Return the totals of each strategy with each preset."""
         specs = [spec for spec, preset in self._sims if not preset]
         return {spec: {name: self._sims[spec, name].end() for name in self._presets} for spec in specs}
 
 
 def _sent(text: str, lines: set[str]) -> Sent:
-    """A result with these lines, as this text."""
+    """Return the shortened result of an output with these lines. `text`: the text that was sent."""
     left = _lines_of(text)
     return Sent(_tokens(len(text)), left, set(_NAME.findall(text)), lines - left)
 
@@ -170,17 +174,17 @@ def _tokens(chars: int) -> int:
 
 
 def _said_in(call: ToolCall) -> int:
-    """Tokens of a call."""
+    """Return the tokens of a call."""
     return _tokens(len(call.said) if call.arguments is None else chars_in(call.arguments)) + CALL
 
 
 def _lines_of(text: str) -> set[str]:
-    """The lines that tell anything, as they stand and without the number in front."""
+    """Return the lines of at least `SHORTEST` characters, with and without the number before them."""
     lines = text.splitlines()
     found = {line.strip() for line in lines} | {bare(line).strip() for line in lines}
     return {line for line in found if len(line) >= SHORTEST}
 
 
 def tokens_of(calls: Iterable[ToolCall]) -> int:
-    """Of a conversation in which nothing was shortened."""
+    """Return the tokens of a conversation with these calls in which nothing was shortened."""
     return BASE + sum(_tokens(len(call.output)) + _said_in(call) for call in calls)

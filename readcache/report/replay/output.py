@@ -1,6 +1,6 @@
 """Report a replay: recommend what to switch on, and give the numbers as tables and as JSON.
 
-Lines of words are as long as they are, for the terminal to wrap.
+Lines of text are not wrapped. The terminal does that.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from readcache.report.replay.conversations import parse_strategy
 from readcache.report.replay.policy_run import WATCHED
 from readcache.report.replay.replay_totals import PolicyTotals, ReplayTotals, Sum, ranked
 
-MOST_MISSED = 0.05  # of the needs: a way that takes more from the agent is not recommended
-_INIT = ("claude-code", "codex", "gemini", "mini-swe-agent", "opencode", "pi")  # `readcache init` knows them
+MOST_MISSED = 0.05  # share of the needs: a strategy that misses more of them is not recommended
+_INIT = ("claude-code", "codex", "gemini", "mini-swe-agent", "opencode", "pi")  # hosts that `readcache init` knows
 _LINES = {
     "clear": "messages = clear(messages, session, above={}, down_to={})",
     "compact": "Compactor(session, summarize, trigger_tokens={})",
@@ -23,13 +23,13 @@ _LINES = {
 }
 WIDTH = 100  # columns, if stdout is not a terminal
 MOST_TOOLS = 8
-NAME = 18  # characters of the name of a tool, or of a way to keep a conversation
+NAME = 18  # characters of the name of a tool or a strategy
 
 Table = list[tuple[str | int, ...]]
 
 
 def verdict(total: ReplayTotals, policies: Sequence[str]) -> Iterator[str]:
-    """The sentences. What is not known is not in them."""
+    """Yield the recommendations as sentences. They omit unknown numbers."""
     if total.counts["calls"]:
         yield _of_results(total, policies)
     if total.strategies:
@@ -37,18 +37,18 @@ def verdict(total: ReplayTotals, policies: Sequence[str]) -> Iterator[str]:
 
 
 def share(part: float, total_of: float) -> str:
-    """As per cent; unknown where there is nothing to have a share of."""
+    """Return the share as per cent; "n/a" if the total is 0."""
     return f"{part / total_of:.1%}".replace("%", " %") if total_of else "n/a"
 
 
 def many(count: int, what: str) -> str:
-    """So many of it."""
+    """Return the number and the noun, in the plural if needed."""
     many = what if count == 1 else what[:-1] + "ies" if what.endswith("y") else what + "s"
     return f"{count:,} {many}"
 
 
 def dollars(millionths: float) -> str:
-    """As money."""
+    """Return the amount, in millionths of a dollar, as dollars."""
     return f"${millionths / 1e6:,.2f}"
 
 
@@ -89,7 +89,7 @@ def _is_fair(spec: str, counts: Counter[str], recorded: Counter[str]) -> bool:
 
 
 def _less(counts: Counter[str], recorded: Counter[str]) -> str:
-    """Than what the host did."""
+    """Return how much less a strategy costs than the host's recorded one, and what it misses, as text."""
     less = share(recorded["bill"] - counts["bill"], recorded["bill"])
     money = f" ({dollars(recorded['money'] - counts['money'])})" if recorded["money"] else ""
     gone = f", with {share(counts['missed'], counts['needs'])} of what edits needed gone" if counts["needs"] else ""
@@ -97,7 +97,7 @@ def _less(counts: Counter[str], recorded: Counter[str]) -> str:
 
 
 def table(found: Sum, policies: Sequence[str]) -> list[str | Table]:
-    """The report: lines, and tables whose first row is the heading."""
+    """Return the report: lines, and tables whose first row is the heading."""
     total = found.total()
     parts: list[str | Table] = [part for sentence in verdict(total, policies) for part in sentence.split("\n")]
     parts += ["", *_head(total), ""]
@@ -170,7 +170,7 @@ def _break_even(run: PolicyTotals) -> str:
 
 
 def _kept(run: PolicyTotals) -> float:
-    """Characters saved by omissions after which the same was not asked for again at once."""
+    """Return the characters saved, without the omissions that caused an immediate reread."""
     return run.counts["saved"] - CHARS_PER_TOKEN * run.counts["tokens_bounced"]
 
 
@@ -181,7 +181,7 @@ def _immediate_rereads(run: PolicyTotals) -> str:
 def _strategies(
     strategies: Mapping[str, Counter[str]], together: Mapping[str, Mapping[str, Counter[str]]]
 ) -> Iterator[str | Table]:
-    """Beside a conversation from which nothing leaves; each way alone, then with each policy."""
+    """Yield each strategy without a policy and with each policy, compared with a conversation that keeps everything."""
     none, recorded = strategies["none"], strategies["recorded"]
     yield f"{many(none['sessions'], 'conversation')} kept in other ways"
     rows: Table = [("", *_strategy_cells(none, none))]
@@ -260,12 +260,12 @@ def _left_aside(found: Sum) -> Iterator[str]:
 
 
 def _fitted(text: str, size: int) -> str:
-    """Its end, which tells files and calls apart."""
+    """Return the text, or only its end, which distinguishes files and calls."""
     return text if len(text) <= size else "…" + text[1 - size :]
 
 
 def replay_json(found: Sum, policies: Sequence[str]) -> dict[str, Any]:
-    """One JSON-able object."""
+    """Return the report as one object for JSON."""
     total = found.total()
     return {
         "verdict": list(verdict(total, policies)),

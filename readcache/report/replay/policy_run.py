@@ -1,7 +1,7 @@
-"""The sides of a replay: one for each policy, and one for a reader from whom nothing was omitted.
+"""The runs of a replay: one for each policy, and the baseline, in which nothing is omitted.
 
-Lines that a reader was shown before bound the savings of any cache of file lines. After a compaction, the re-read lines
-are compared with a restore plan.
+The lines that a reader was shown before limit the savings of any cache of file lines. After a compaction, the lines
+that are read again are compared with a restore plan.
 
 The counts of a `PolicyRun`: `saved` (characters, net of markers), `omissions` (shortened results), `cut` (characters of
 these), `markers`, `wrong`. `bills.Carried` explains `saved_priced`, `out_priced` and `turns_priced`. The session itself
@@ -24,26 +24,26 @@ from readcache.report.replay.bills import USUAL, Carried
 from readcache.report.replay.replay_totals import PolicyTotals
 from readcache.transcripts.records import HistoryRemoval
 
-SHORTEST = 4  # characters of a line, blanks aside, that tells anything: `}` alone is not a re-read
-RUN = 3  # such lines in a row: fewer may stand in a file twice
-WATCHED = 20  # calls after a compaction in which a re-read counts as one that it caused
-_GREP = ":-"  # names what `grep -n` puts behind a number: one of the two
-_BLOB = "git:"  # begins the keys of what is not a file of the work tree
-# What a session may count of readers that asked again for what was left out, and of failures of ours.
+SHORTEST = 4  # characters of a significant line, without blanks: `}` by itself is not a re-read
+RUN = 3  # such lines in a row: fewer may occur twice in a file
+WATCHED = 20  # calls after a compaction: it counts as the cause of re-reads in these calls
+_GREP = ":-"  # stands for the character that `grep -n` prints after a number: one of the two
+_BLOB = "git:"  # prefix of keys that are not files of the work tree
+# The session's counters of immediate rereads and of failures of readcache.
 FROM_SESSION = ("bounces", "tokens_bounced", "internal_error", "store_failed")
 _READER = "main"
 
 
 class ShownLines(NamedTuple):
-    """Lines of one file that a call showed, without numbers in front."""
+    """Lines of one file that a call showed, without the numbers before them."""
 
     key: str
     lines: tuple[str, ...]
-    chars: int  # with all that stands in front of them
+    chars: int  # including the text before them
 
 
 class Rereads:
-    """One reader's known lines, call by call."""
+    """The lines that one reader knows, call by call."""
 
     def __init__(self) -> None:
         self._calls: dict[str, list[ShownLines]] = {}
@@ -53,7 +53,7 @@ class Rereads:
         self._watch = 0
 
     def add(self, call_id: str, shown: list[ShownLines]) -> int:
-        """A call showed these: how many of their characters were known. They are known from now on."""
+        """Record the lines that a call showed. Return how many of their characters were known before."""
         red = sum(self._known_chars(part) for part in shown)
         for part in shown:
             self._known.setdefault(part.key, set()).update(part.lines)
@@ -62,7 +62,7 @@ class Rereads:
         return red
 
     def trim(self, kept: frozenset[str], plan: RestorePlan | None) -> None:
-        """Only these calls stay. `plan`: what would have been put back, where a compaction took the others."""
+        """Keep only these calls. `plan`: the restore plan, if a compaction removed the other calls."""
         before = self._known
         self._calls = {name: shown for name, shown in self._calls.items() if name in kept}
         self._known = {}
@@ -74,8 +74,8 @@ class Rereads:
             self._watch = WATCHED
 
     def after_removal(self, shown: Iterable[ShownLines]) -> tuple[int, int]:
-        """(characters that were lost by the last compaction and are shown again by this call, those of them that the
-        plan had). Each line counts once; to be asked for every call."""
+        """Return (characters that the last compaction removed and this call shows again, characters of these that the
+        plan contained). Each line counts once. Call this for every call."""
         if not self._watch:
             return 0, 0
         self._watch -= 1
@@ -89,7 +89,7 @@ class Rereads:
         return found
 
     def _known_chars(self, part: ShownLines) -> int:
-        """Of runs of known lines that are long enough, or all there is."""
+        """Return the characters of the known lines in runs that are long enough, or that are all the lines shown."""
         known, lines, total = self._known.get(part.key, set()), part.lines, 0
         for run in _runs(lines, known):
             if sum(not _is_trivial(lines[i]) for i in run) >= RUN or len(run) == len(lines):
@@ -114,7 +114,7 @@ def _is_trivial(line: str) -> bool:
 
 
 class Baseline:
-    """A session that omits nothing and tells which file lines each call showed."""
+    """A session that omits nothing and records which file lines each call showed."""
 
     def __init__(self) -> None:
         self._session = Session(root="/", policy=Policy(mode=Mode.ADVISE), local=False)
@@ -122,7 +122,7 @@ class Baseline:
         self._counts: Counter[str] = Counter()
 
     def call(self, call: ToolCall) -> bool:
-        """True for a read."""
+        """Record a call. Return True if it showed lines of files."""
         reply = answer_recorded(self._session, call)
         shown = [] if reply is None else self._shown(call.call_id)
         lost, restorable = self._rereads.after_removal(shown)
@@ -147,9 +147,9 @@ class Baseline:
         return found
 
     def trim(self, removal: HistoryRemoval) -> None:
-        """What a restore plan would have put back is asked for before the calls go."""
+        """Follow a removal by the host. After a compaction, compare the next calls with a restore plan."""
         plan: RestorePlan | None = None
-        if removal.compacts:
+        if removal.compacts:  # the plan must be made before the calls are removed
             plan = self._session.restore_plan(keep=removal.kept)
             self._counts.update(
                 cuts=1, restored=bool(removal.restored), plan_tokens=sum(item.tokens for item in plan.items)
@@ -159,19 +159,19 @@ class Baseline:
         show_restored(self._session, removal.restored)
 
     def end(self) -> Counter[str]:
-        """The counters of the conversation, which is over."""
+        """End the conversation. Return its counters."""
         self._session.close()
         return self._counts
 
 
 def _without_number(row: str, sep: str) -> str:
-    """A numbered line as it stands in the file."""
+    """Return a numbered line as it is in the file."""
     size = 1 if sep == _GREP else len(sep)
     return row.lstrip(" \t").lstrip("0123456789")[size:]
 
 
 class PolicyRun:
-    """One policy: its session, the specification that checks it, what it saves."""
+    """A recording under one policy: its session, the specification that checks it, and its savings."""
 
     def __init__(self, policy: Policy, prices: Prices = USUAL) -> None:
         self._session = Session(root="/", policy=policy, local=False)
@@ -179,7 +179,7 @@ class PolicyRun:
         self._totals = PolicyTotals(Counter(wrong=0))
 
     def call(self, call: ToolCall) -> str:
-        """What the reader is given: the output, or what is left of it and markers."""
+        """Record a call. Return the text that the reader gets: the output, or the rest of it with markers."""
         counts = self._totals.counts
         reply = answer_recorded(self._session, call)
         if reply is None:
@@ -202,7 +202,7 @@ class PolicyRun:
         self._totals.wrong += faults
 
     def trim(self, removal: HistoryRemoval) -> None:
-        """The host took calls out."""
+        """Follow a removal by the host."""
         done = self._session.compacted(keep=removal.kept)
         self._world.compacted(_READER, removal.kept)
         self._count_wrong(self._world.repaired(_READER, done.rewrites))
@@ -210,13 +210,13 @@ class PolicyRun:
         self.show(removal.restored)
 
     def show(self, restored: Sequence[ToolCall]) -> None:
-        """The host showed these by itself."""
+        """Record that the host showed these calls again by itself."""
         show_restored(self._session, restored)
         for call in restored:
             self._world.restored(_READER, call.call_id, call.output)
 
     def end(self) -> PolicyTotals:
-        """The conversation is over."""
+        """End the conversation. Return its totals."""
         self._carried.trim()
         carried, counts, stats = self._carried, self._totals.counts, self._session.stats()
         counts.update(saved_priced=round(carried.saved), out_priced=round(carried.out))

@@ -1,4 +1,4 @@
-"""What replays add up to. Plain counters: workers send them home, and they are added."""
+"""The totals of replays. They are plain counters: workers send them to the parent process, which adds them."""
 
 from __future__ import annotations
 
@@ -7,24 +7,25 @@ from dataclasses import dataclass, field
 
 from readcache.transcripts.records import Damage
 
-MOST_NAMED = 5  # wrong omissions, and files that were not understood, that are named
+MOST_NAMED = 5  # wrong omissions that are named
 
 
 def ranked(counts: Counter[str]) -> list[tuple[str, int]]:
-    """The most first, equal ones by name: workers end in any order, and what is printed must not depend on it."""
+    """Return the names and their counts, the highest count first, equal counts by name."""
+    # Workers end in any order, and the printed report must not depend on it.
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
 
 @dataclass(slots=True)
 class PolicyTotals:
-    """One policy. `counts`: see `replayer`; by tool: characters saved, net."""
+    """The totals of one policy. `counts`: see `policy_run`. `by_tool`: characters saved by tool, net of markers."""
 
     counts: Counter[str] = field(default_factory=Counter)
     by_tool: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
 
     def add(self, other: PolicyTotals) -> None:
-        """Takes another one in."""
+        """Add the totals of another replay."""
         self.counts.update(other.counts)
         self.by_tool.update(other.by_tool)
         self.wrong = (self.wrong + other.wrong)[:MOST_NAMED]
@@ -32,7 +33,7 @@ class PolicyTotals:
 
 @dataclass(slots=True)
 class ReplayTotals:
-    """One conversation, or many."""
+    """The totals of one conversation, or of many."""
 
     counts: Counter[str] = field(default_factory=Counter)
     forms: Counter[str] = field(default_factory=Counter)
@@ -40,12 +41,12 @@ class ReplayTotals:
     out_by_tool: Counter[str] = field(default_factory=Counter)
     policies: dict[str, PolicyTotals] = field(default_factory=dict)
     models: Counter[str] = field(default_factory=Counter)  # conversations by model, with the date of its prices
-    unpriced: Counter[str] = field(default_factory=Counter)  # with usage fields, by a model whose prices are not known
-    strategies: dict[str, Counter[str]] = field(default_factory=dict)  # of keeping a conversation, see `conversations`
-    together: dict[str, dict[str, Counter[str]]] = field(default_factory=dict)  # the same, of each with each policy
+    unpriced: Counter[str] = field(default_factory=Counter)  # conversations with usage fields, by unpriced model
+    strategies: dict[str, Counter[str]] = field(default_factory=dict)  # counts by strategy, see `conversations`
+    together: dict[str, dict[str, Counter[str]]] = field(default_factory=dict)  # counts by strategy and policy
 
     def add(self, other: ReplayTotals) -> None:
-        """Takes another one in."""
+        """Add the totals of another replay."""
         self.counts.update(other.counts)
         self.forms.update(other.forms)
         self.calls_by_tool.update(other.calls_by_tool)
@@ -63,7 +64,7 @@ class ReplayTotals:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """One conversation. `first_call`: its harness's id of the first call, "" for none."""
+    """The totals of one conversation. `first_call`: the harness's ID of its first call; "" for none."""
 
     totals: ReplayTotals
     first_call: str = ""
@@ -71,7 +72,7 @@ class Replayed:
 
 @dataclass(slots=True)
 class Outcomes:
-    """What came of one unit of work."""
+    """The outcomes of one unit of work."""
 
     replayed: list[Replayed] = field(default_factory=list)
     damage: Damage = field(default_factory=Damage)
@@ -80,18 +81,18 @@ class Outcomes:
 
 
 class Sum:
-    """All of them. Copies of one conversation, as hosts make when one is resumed, count once, at their longest."""
+    """The sum of all outcomes. Hosts copy a conversation when it is resumed. Only the longest copy counts."""
 
     def __init__(self) -> None:
         self.damage = Damage()
         self.not_understood: list[str] = []
-        self.strangers: list[str] = []  # files of directories that are not transcripts
+        self.strangers: list[str] = []  # files in directories that are not transcripts
         self.too_old = self.copies = 0
         self._total = ReplayTotals()
         self._known: dict[str, ReplayTotals] = {}
 
     def add(self, outcomes: Outcomes) -> None:
-        """Takes the outcomes of one unit of work in."""
+        """Add the outcomes of one unit of work."""
         self.damage.lines += outcomes.damage.lines
         self.damage.first = self.damage.first or outcomes.damage.first
         self.too_old += outcomes.too_old
@@ -105,7 +106,7 @@ class Sum:
                 self._known[replayed.first_call] = replayed.totals
 
     def total(self) -> ReplayTotals:
-        """All of it added up. Once."""
+        """Return the totals of all conversations. Call this after the last `add`."""
         for totals in self._known.values():
             self._total.add(totals)
         self._known = {}

@@ -1,4 +1,4 @@
-"""Replays a recording: under several policies, each in a session of its own, or as the session with all its readers."""
+"""Replay a recording: under several policies, each in its own session, or as the session with all its readers."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from readcache.transcripts.records import HistoryRemoval, NotUnderstood, Recordi
 
 
 def conversations_in(path: str) -> list[list[Recording]]:
-    """The conversations of a file, or of a directory, each with all its readers, in order.
+    """Return the conversations of a file or a directory, each with all its readers, in order.
 
-    NotUnderstood for a file that is not a transcript, UsageError for one that is not there."""
+    Raise NotUnderstood if the file is not a transcript. Raise UsageError if it does not exist."""
     found: dict[tuple[str, str], list[Recording]] = {}
-    # Claude Code keeps what sub-agents did beside the conversation's own file.
+    # Claude Code stores the transcripts of sub-agents next to the conversation's own file.
     beside = sorted(glob(f"{escape(os.path.splitext(path)[0])}/subagents/*.jsonl"))
     for file in find_files([path, *beside]):
         try:
@@ -38,8 +38,8 @@ def conversations_in(path: str) -> list[list[Recording]]:
 
 
 def replayed_session(readers: Sequence[Recording], policy: Policy) -> Session:
-    """A session in memory that was told of all of it; `events` has every reader's, without times: transcripts do not
-    say when a result came."""
+    """Return a session in memory that has received the whole recording. Its `events` has the events of every reader,
+    without times, because not every transcript says when a result came."""
     first = Session("/", session_id=readers[0].name, policy=policy, local=False, clock=lambda: 0.0)
     agent = next((recording for recording in readers if recording.reader == first.agent_id), None)
     for recording in readers:
@@ -55,8 +55,8 @@ def replayed_session(readers: Sequence[Recording], policy: Policy) -> Session:
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """The choices of a replay besides its policies. `strategies`: they shorten conversations of `least` tokens or more.
-    `model`: "" for the one that a transcript names."""
+    """The choices of a replay, except its policies. `strategies`: they shorten conversations of `least` tokens or more.
+    `model`: the model whose prices count; "" for the model that a transcript names."""
 
     strategies: tuple[str, ...] = ()
     least: int = 0
@@ -64,8 +64,8 @@ class Choices:
     model: str = ""
 
     def prices(self, recording: Recording) -> ModelPrices | None:
-        """Of its model; None where they are not known. Where most was written to a cache that holds for an hour, so is
-        the rest."""
+        """Return the prices of the recording's model; None if they are unknown."""
+        # If most tokens were written to a cache that lasts an hour, all of them count as written there.
         found = find_prices(self.model or recording.model, self.table)
         sent = [item for item in recording.items if isinstance(item, RequestSent)]
         hour = sum(one.cache_write_hour for one in sent) > sum(one.cache_write for one in sent)
@@ -73,7 +73,7 @@ class Choices:
 
 
 def replay_recording(recording: Recording, policies: Mapping[str, Policy], choices: Choices | None = None) -> Replayed:
-    """The tally of one conversation."""
+    """Return the totals of one conversation under each policy."""
     choices = Choices() if choices is None else choices
     totals = ReplayTotals(Counter(sessions=1), Counter({recording.form: 1}))
     totals.counts["readers"] += recording.reader != "main"
@@ -83,7 +83,7 @@ def replay_recording(recording: Recording, policies: Mapping[str, Policy], choic
     size = tokens_of(item for item in recording.items if isinstance(item, ToolCall))
     strategies = choices.strategies if size >= choices.least else ()
     conversations = Conversations(strategies, prices or RATIOS, tuple(policies))
-    # Not told that the host took anything out, where it did.
+    # If the host removed anything, these runs are not told about it. The simulations remove texts by their own rules.
     has_removals = bool(strategies) and any(isinstance(item, HistoryRemoval) for item in recording.items)
     uncut_runs = {name: PolicyRun(policy) for name, policy in policies.items()} if has_removals else {}
     for item in recording.items:

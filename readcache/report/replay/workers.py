@@ -1,4 +1,4 @@
-"""Replays files on all cores: a process takes a file, or a line where each line is a conversation."""
+"""Replay files on all cores. A process takes a file, or a line of a file whose lines are conversations."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from readcache.transcripts.files import Found, Unit, read_content, units_of
 from readcache.transcripts.formats import FORMS, Form, recordings_in
 from readcache.transcripts.records import NotUnderstood
 
-SMALL = 200_000  # bytes on disk: sooner replayed than processes are started
-AHEAD = 4  # units for each process that wait for it: more would hold memory, fewer let it idle
+SMALL = 200_000  # bytes on disk: replaying fewer takes less time than starting processes
+AHEAD = 4  # units that wait for each process: more would use memory, fewer would let it idle
 
 
 def replay_files(
@@ -47,7 +47,7 @@ def replay_files(
 def replay_unit(
     unit: Unit, policies: Sequence[str], choices: Choices, since: float | None, forms: Sequence[Form]
 ) -> Outcomes:
-    """One file, or one line."""
+    """Replay one file, or one line of a file. Return the outcomes."""
     outcomes = Outcomes()
     try:
         content = read_content(unit)
@@ -67,11 +67,11 @@ def replay_unit(
 def _each(
     work: Callable[[Unit], Outcomes], units: Iterable[Unit], processes: int
 ) -> Generator[tuple[Unit, Outcomes], None, None]:
-    """Yield each unit and its outcomes, in the order in which they are done. No process outlives the generator."""
+    """Yield each unit and its outcomes, in the order in which they finish. No process outlives the generator."""
     if processes == 1:
         yield from ((unit, work(unit)) for unit in units)
         return
-    context = multiprocessing.get_context("spawn")  # the only way that every system and thread allows
+    context = multiprocessing.get_context("spawn")  # the only method that works on every system and in every thread
     pool = ProcessPoolExecutor(processes, mp_context=context, initializer=_end_with_parent)
     running: dict[Future[Outcomes], Unit] = {}
     try:
@@ -81,7 +81,7 @@ def _each(
                 yield from _done(running)
         while running:
             yield from _done(running)
-    except BaseException:  # the user ends us: a worker would first do its unit, for seconds
+    except BaseException:  # the user ends this process: a worker would first finish its unit, which takes seconds
         for worker in multiprocessing.active_children():
             worker.kill()
         raise
@@ -90,12 +90,12 @@ def _each(
 
 
 def _end_with_parent() -> None:
-    """Make this worker end when its parent does, also if that was killed. Otherwise it waits for work indefinitely, and
-    whoever reads the parent's output waits for its end. A Ctrl-C is the parent's business."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Make this worker end when its parent ends, even if the parent was killed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     parent = multiprocessing.parent_process()
     assert parent is not None
 
+    # Without this, the worker waits for work indefinitely, and a reader of the parent's output waits for the worker.
     def watch() -> None:
         parent.join()
         os._exit(1)
@@ -110,7 +110,7 @@ def _done(running: dict[Future[Outcomes], Unit]) -> Iterator[tuple[Unit, Outcome
 
 
 def _cores() -> int:
-    """Those that this process may use."""
-    with contextlib.suppress(AttributeError):  # not everywhere
+    """Return the number of cores that this process may use."""
+    with contextlib.suppress(AttributeError):  # some systems do not have it
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
