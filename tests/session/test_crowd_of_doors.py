@@ -34,8 +34,17 @@ class Made(NamedTuple):
     ran: float | None
 
 
+BUSY = 100.0  # seconds: the machine may be busy, and a call that cannot be logged in time is not in the log
+COMMAND_LINE = f"""
+from readcache.log.store import sqlite_file
+sqlite_file.BUSY_SECONDS = {BUSY}
+from readcache.cli.start import start_command_line
+start_command_line()
+"""
+
+
 def begin() -> None:
-    sqlite_file.BUSY_SECONDS = 100.0  # the machine may be busy
+    sqlite_file.BUSY_SECONDS = BUSY
 
 
 def work(root: Path, store: str, process: int) -> list[Made]:
@@ -69,7 +78,7 @@ def _calls(session: Session, root: Path, store: str, name: str) -> list[Made]:
 
 def _run_by_command_line(root: Path, store: str, call_id: str, command: str) -> None:
     environ = {**os.environ, "READCACHE_SESSION": "s", "READCACHE_STORE": store, "READCACHE": "on"}
-    words = [sys.executable, "-m", "readcache", "run", "--call-id", call_id, "-c", command]
+    words = [sys.executable, "-c", COMMAND_LINE, "run", "--call-id", call_id, "-c", command]
     subprocess.run(words, cwd=root, env=environ, check=True, capture_output=True, timeout=WATCHDOG)
 
 
