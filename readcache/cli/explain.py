@@ -153,7 +153,7 @@ def verify_command(options: argparse.Namespace, settings: Settings) -> int:
             say(f"cannot be told: {verdict.who}: {verdict.untold}")
     proven, broken = sum(verdict.proven for verdict in verdicts), any(verdict.faults for verdict in verdicts)
     readers = f"{len(verdicts):,} reader{'' if len(verdicts) == 1 else 's'}"
-    say(f"{'broken' if broken else 'contains'}: {proven:,} omissions of {readers} proven")
+    say(f"{'broken' if broken else 'holds'}: {proven:,} omissions of {readers} proven")
     return 1 if broken else 0
 
 

@@ -71,7 +71,7 @@ def _remember(name: str) -> None:
 
 def _plan(command: str, settings: Settings) -> Plan | None:
     """None: become bash."""
-    from readcache.session.disk.paths import is_virtual
+    from readcache.process.virtual import is_virtual
 
     try:  # a terminal is the command's own, and nobody reads /dev/null
         can_buffer = not os.isatty(1) and not os.path.samestat(os.fstat(1), os.stat(os.devnull))

@@ -73,7 +73,7 @@ def _environment() -> dict[str, str]:
 
 def _plan(tool: str, args: list[str]) -> Plan | None:
     """None: in doubt whether running the tool prints lines of regular files and nothing else."""
-    from readcache.session.disk.paths import is_virtual
+    from readcache.process.virtual import is_virtual
 
     try:
         if (line := _agents_line()) is None:

@@ -27,7 +27,7 @@ from readcache.process.tidy import tidy_once_a_day
 from readcache.serve import http
 from readcache.serve.logs import OpenLog, OpenLogs
 from readcache.serve.short_client import FrameClient
-from readcache.session.disk.paths import is_named_virtual
+from readcache.process.virtual import is_named_virtual
 
 _known_rules = lru_cache(maxsize=256)(rules_of)
 

@@ -18,7 +18,7 @@ from readcache.core.model.records import events_for
 from readcache.core.model.text import digest
 from readcache.core.model.view import View
 from readcache.log.reader import Reader
-from readcache.session.disk.paths import real_paths
+from readcache.session.disk.files import real_paths
 
 if TYPE_CHECKING:
     from readcache.core.messages.messages import Message

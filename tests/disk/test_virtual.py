@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from readcache.session.disk.paths import is_virtual
+from readcache.process.virtual import is_virtual
 from tests.shims.sandbox import ROOT
 
 

@@ -229,7 +229,7 @@ def test_where_no_more_processes_are_allowed_the_tool_itself_still_runs(sandbox:
         "import os, sys; from readcache.cli import shim_run as run\n"
         "def fail(*a, **k): raise BlockingIOError\n"
         "os.fork = fail\n"
-        "sys.exit(run.stand_in('', 'cat', ['f']))"
+        "sys.exit(run.run_shim('', 'cat', ['f']))"
     )
     env = {**sandbox.readcache(PYTHONPATH=str(ROOT)), "READCACHE_SINK": f"{os.getpid()} mnt_id:1 ino:1 shell bash"}
     done = subprocess.run([sys.executable, "-c", code], env=env, cwd=sandbox.directory, capture_output=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TypeVar
@@ -173,3 +173,12 @@ def _number(text: str, start: int) -> str:
 def _refused(path: str, why: str) -> Got:
     name = path if path.isprintable() else repr(path)  # one line, and text that can be encoded
     return Got(f"readcache: cannot read {name}: {why}\n", 1, Reason.UNREADABLE)
+
+
+def real_paths(names: Iterable[str], directory: str) -> frozenset[str]:
+    """Return the real paths of the names that are links, or have a link in their path. `directory`: relative names
+    start there. Names that are not file names are skipped. Never raises."""
+    home = os.path.expanduser("~")  # not of `~name`: looking up another user may take long
+    given = {home + name[1:] if name.startswith("~/") else os.path.join(directory, name) for name in names}
+    found = ((path, os.path.realpath(path)) for path in given if os.path.lexists(path))
+    return frozenset(real for path, real in found if real != path)

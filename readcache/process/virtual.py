@@ -1,4 +1,4 @@
-"""Paths of this machine: where links lead, and paths of the kernel that are not files.
+"""Recognise paths of the kernel that are not files: their content depends on the reader, or is gone after a read.
 
 Functions of `os` are used by module attribute, so that a mocked file system sees them.
 """
@@ -6,19 +6,9 @@ Functions of `os` are used by module attribute, so that a mocked file system see
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 
 _MOUNTS = ("/proc", "/dev")
 _MOST_LINKS = 40  # as in Linux; beyond it, links are in a circle and lead nowhere
-
-
-def real_paths(names: Iterable[str], directory: str) -> frozenset[str]:
-    """The real paths of those names that are a link, or stand behind one. `directory`: where relative ones are. Names
-    that are not file names are left out. Never raises."""
-    home = os.path.expanduser("~")  # not of `~name`: looking up another user may take long
-    given = {home + name[1:] if name.startswith("~/") else os.path.join(directory, name) for name in names}
-    found = ((path, os.path.realpath(path)) for path in given if os.path.lexists(path))
-    return frozenset(real for path, real in found if real != path)
 
 
 def is_virtual(path: str) -> bool:
