@@ -22,7 +22,7 @@ from readcache.log.store.sqlite import SqliteStore
 
 MOST_LOGS = 100  # the same limit as for readers in serve/protocol.py
 _ARRIVES = 0.02  # seconds; a message already in the socket is handled well within this
-_APART = 0.002  # seconds; longer than the time between a script's commands, so that its next command goes first
+_APART = 0.002  # seconds; longer than a client's read takes, so that a script's next command goes first
 
 
 class Named(Protocol):
