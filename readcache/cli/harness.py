@@ -33,7 +33,7 @@ TODO = "repeat the command, or start a new session: otherwise lost results still
 def restore_command(options: argparse.Namespace, settings: Settings) -> int:
     """Print the restored section. With `--json`, print the plan for `compacted --restored`, with the section in "text".
 
-    The session's files must be on this machine, on which `run` was used.
+    The session's files are assumed to be on this machine, on which `run` was used.
     """
     messages = None if options.messages is None else _read_messages(options.messages)
     budget = Budget(options.max_files, options.max_tokens, options.max_tokens_per_file)
