@@ -1,4 +1,4 @@
-"""`readcache demo`: an agent's commands on a sample, what the agent sees of each, and why."""
+"""`readcache demo`: an agent's commands on sample files, and the reply to each with its reason."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ COMMANDS = (
     "sed -n '8,29p' shop.py",
     "sed -n '8,29p' shop.py",
     "sed -n '18,38p' shop.py; cat test_shop.py",
-    "sed -i.bak 's/0.19/0.07/' shop.py && cat shop.py",  # with a suffix BSD's sed takes it too
+    "sed -i.bak 's/0.19/0.07/' shop.py && cat shop.py",  # BSD's sed needs the suffix
     "cat shop.py",
 )
 SESSION_ID = "demo"  # the tag in the markers is made from it
-MOST_LINES, HEAD_LINES, TAIL_LINES = 4, 1, 1  # printed of one output; of a longer one its head and tail
+MOST_LINES, HEAD_LINES, TAIL_LINES = 4, 1, 1  # lines printed of one output; of a longer one, only its head and tail
 INTRODUCTION = """\
 An agent's commands, and what the agent sees of each. `=>` says what readcache
 made of the output, and why. `⋮` shortens this page, not what the agent sees.
@@ -81,11 +81,12 @@ Next: `readcache init claude-code` (codex, gemini, kilo, opencode, pi) switches 
 
 
 def demo_command(options: argparse.Namespace, __: Settings) -> int:
-    """Prints the demonstration. The sample is in a temporary directory, the session in memory. ReadcacheError."""
+    """Print the demonstration. The sample is in a temporary directory, and the session in memory. Raise ReadcacheError
+    if the sample cannot be kept in `--keep`."""
     if options.keep:
         _keep_sample(Path(options.keep))
     _say_all(INTRODUCTION)
-    # If the shims of a sandbox are active, its own session must not record this.
+    # If the shims of a sandbox are active, the sandbox's session must not record this.
     env = {**os.environ, "READCACHE": "off"}
     with tempfile.TemporaryDirectory(prefix="readcache-") as root, Session(root, session_id=SESSION_ID) as session:
         write_sample(Path(root))
@@ -101,7 +102,8 @@ def demo_command(options: argparse.Namespace, __: Settings) -> int:
 
 
 def _keep_sample(directory: Path) -> None:
-    """ReadcacheError where it cannot be written, or another file has one of the names."""
+    """Write the sample into a directory of the user. Raise ReadcacheError if it cannot be written, or if another file
+    has one of its names."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
         for name, text in SAMPLE.items():
@@ -114,7 +116,7 @@ def _keep_sample(directory: Path) -> None:
 
 
 def write_sample(directory: Path) -> None:
-    """The files `shop.py` and `test_shop.py`."""
+    """Write the files `shop.py` and `test_shop.py`."""
     for name, text in SAMPLE.items():
         (directory / name).write_text(text, encoding="utf-8")
 
@@ -133,7 +135,7 @@ def _show(session: Session, command: str, env: dict[str, str]) -> None:
 
 
 def shorten(lines: Sequence[str]) -> list[str]:
-    """The lines; a long text without its middle, because its ends show enough."""
+    """Return the lines. A long text loses its middle, because its ends show enough."""
     gone = len(lines) - HEAD_LINES - TAIL_LINES
     if len(lines) <= MOST_LINES:
         return [*lines]

@@ -1,4 +1,4 @@
-"""`doctor`: whether everything that the command line needs is in order, one line each."""
+"""`doctor`: check everything that the command line needs, and print one line for each check."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from readcache.process.tidy import what_is_kept
 
 
 class _Undone(Exception):
-    """Ends a transaction of which nothing is to stay."""
+    """Raised to roll back a transaction."""
 
 
 def doctor_command(options: argparse.Namespace, settings: Settings) -> int:
-    """Prints the findings, of hosts that are named those alone; 1 when something is broken."""
+    """Print the findings. Return 1 if something is broken. If hosts are named, check only those."""
     broken = False
     for name, check in _checks(options):
         try:
@@ -70,7 +70,8 @@ def _checks(options: argparse.Namespace) -> list[tuple[str, Callable[[Settings],
 
 
 def _python() -> str:
-    """Return which Python this is, and what can keep `readcache run` from starting (`command_line` in shims/tool.c)."""
+    """Return the version and path of this Python, and the variables that can keep `readcache run` from starting (see
+    `command_line` in shims/tool.c)."""
     said = f"{platform.python_version()} at {sys.executable}"
     obeyed = (
         [] if sys.flags.ignore_environment else [name for name in ("PYTHONHOME", "PYTHONPATH") if os.environ.get(name)]
@@ -126,7 +127,7 @@ def _store(settings: Settings) -> str:
         found = db.execute("PRAGMA integrity_check").fetchone()[0]
         db.execute("BEGIN IMMEDIATE")
         version = db.execute("PRAGMA user_version").fetchone()[0]
-        db.execute(f"PRAGMA user_version = {version}")  # what is undone never reaches a full disk; this does
+        db.execute(f"PRAGMA user_version = {version}")  # a rollback never writes to a full disk; this does
         db.execute("COMMIT")
     if found != "ok":
         raise ReadcacheError(f"{path} is damaged ({found}): move it away, and readcache will create a new one")
@@ -169,7 +170,7 @@ def _explained(path: str) -> Iterator[None]:
 
 
 def _require_room(path: str) -> None:
-    """ReadcacheError where the largest output that is recorded could not be written beside the store."""
+    """Raise ReadcacheError if there is no room beside the store for the largest output that is recorded."""
     directory = os.path.dirname(path)
     while not os.path.exists(directory):
         directory = os.path.dirname(directory)
@@ -205,7 +206,7 @@ def _server(settings: Settings) -> str:
 
 
 def _servers_of_others(settings: Settings) -> Iterator[str]:
-    """Of the servers of this store that belong to other versions."""
+    """Yield a text for each running server of this store that belongs to another version."""
     from readcache.serve import stop
     from readcache.serve.address import server_paths
 
@@ -217,7 +218,8 @@ def _servers_of_others(settings: Settings) -> Iterator[str]:
 
 
 def _server_beside(settings: Settings, socket: str) -> str:
-    """The server of a directory of shims for a sandbox."""
+    """Return a text about the server of a directory of shims for a sandbox. Raise ReadcacheError if it cannot be
+    used."""
     from readcache.cli.serve import ask_status
     from readcache.serve.address import NoServer
 

@@ -1,7 +1,7 @@
-"""`explain PATH` and `verify`: what the log says of a file, and is every omission right?
+"""`explain PATH` and `verify`: report what the log says about a file, and check every omission.
 
-`explain` tells what was shown of a file, what of it is visible, and why its last read was or was not cut. `verify`
-tells the specification of a store, of one session in it, or of a transcript.
+`explain` reports which lines of a file were shown, which are visible, and why its last read was or was not shortened.
+`verify` checks a store, one session in it, or a transcript against the specification.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _SQLITE = b"SQLite format 3\0"
 
 
 def explain_command(options: argparse.Namespace, settings: Settings) -> int:
-    """Prints the account; as of right after the call `--at`, where one is named. 1 where nothing is known of
-    the file."""
+    """Print a report about a file, with `--at` as it was right after that call. Return 1 if nothing is known about the
+    file."""
     path, at = options.path, options.at
     with open_recorded(settings, at) as (session, cursor):
         view, records = cursor.view, cursor.past
@@ -113,7 +113,7 @@ def _visible_lines(known: KeyView) -> list[str]:
 
 
 def _explain_last_read(records: Sequence[Record], path: str) -> bool:
-    """False where there is none."""
+    """Print a report about the last read of a file. Return False if there is none."""
     for record in reversed(records):
         event = record.event
         if not isinstance(event, Delivered) or event.account is None:
@@ -129,7 +129,7 @@ def _explain_last_read(records: Sequence[Record], path: str) -> bool:
 
 
 class _Verdict(NamedTuple):
-    """What is said of one reader. `untold`: why some omissions cannot be told, "" for none."""
+    """The result of the check for one reader. `untold`: why some omissions cannot be checked, or ""."""
 
     who: str
     proven: int
@@ -138,7 +138,8 @@ class _Verdict(NamedTuple):
 
 
 def verify_command(options: argparse.Namespace, settings: Settings) -> int:
-    """One line for each reader with omissions; 1 when an omission is wrong."""
+    """Print a line for each wrong omission, a line for each reader that cannot be checked completely, and the sum.
+    Return 1 if an omission is wrong."""
     source = options.source or ""
     is_store = os.path.isfile(source) and _begins_with(source, _SQLITE)
     if os.path.exists(source) and not is_store:
@@ -163,7 +164,8 @@ def _begins_with(path: str, mark: bytes) -> bool:
 
 
 def _of_store(spec: str, session: str, agent: str | None) -> Iterator[_Verdict]:
-    """Of all its readers, or of those that are named. ReadcacheError where there are none."""
+    """Yield the verdicts about the readers in a store: all, or only the named ones. Raise ReadcacheError if there are
+    none."""
     from readcache.report.log_check import LogCheck
 
     require_store(spec)
@@ -184,7 +186,8 @@ def _of_store(spec: str, session: str, agent: str | None) -> Iterator[_Verdict]:
 
 
 def _of_transcripts(path: str, preset: str) -> Iterator[_Verdict]:
-    """Of what readcache would have omitted in the conversations of a file, or of a directory."""
+    """Yield the verdicts about a replay of the conversations in a file or a directory, with the policy `preset`. Raise
+    ReadcacheError if there are none."""
     from readcache.report.replay.replayer import conversations_in, replay_recording
 
     conversations = conversations_in(path)

@@ -1,6 +1,6 @@
-"""`doctor --fire`: run a host with a scripted model on this machine, which has it read one file twice.
+"""`doctor --fire`: run a host on this machine with a scripted model that has it read one file twice.
 
-If the host is in order, the model is sent our marker in place of the second copy. The host's own record of a
+If the host works, it sends the model a marker of readcache instead of the second copy. The host's own transcript of a
 conversation proves the same without a run.
 """
 
@@ -33,22 +33,22 @@ from readcache.process.settings import Settings
 from readcache.process.state import is_missing
 from readcache.transcripts.files import kept_transcripts
 
-NEWEST = 100  # conversations that are looked at
+NEWEST = 100  # conversations that are checked, newest first
 SECONDS = 90.0  # for the whole conversation; a host that starts for the first time takes 10
-PAUSE = 0.1  # seconds between two checks whether it has ended
-LINES = 60  # of the canary
+PAUSE = 0.1  # seconds between two checks if the host has ended
+LINES = 60  # lines of the canary file
 _KEPT_VARIABLES = ("LANG", "PATH", "PYTHONPATH", "TERM", "TMPDIR")  # no keys, no proxies, nothing of the host's
 
 
 def recorded_proof(host: str, settings: Settings) -> str:
-    """The transcript of this host on this machine that proves it; "" where there is none."""
+    """Return the path of a transcript that proves that a marker reached this host's model, or "" if there is none."""
     folder, spec = dict(kept_transcripts()).get(host), settings.store_spec()
     if folder is not None and not is_missing(spec):
         with closing(open_store(spec)) as store:
             newest_first = sorted(store.sessions(), key=lambda context: context[3], reverse=True)
             for session, agent, *_ in newest_first[:NEWEST]:
                 markers = markers_in(store, session, agent, host)
-                named = f"{escape(folder)}/**/*{escape(session[:8])}*.jsonl"  # Gemini's names have no more of it
+                named = f"{escape(folder)}/**/*{escape(session[:8])}*.jsonl"  # Gemini's names have no more
                 for path in glob(named, recursive=True) if markers else ():
                     if _has_one(path, markers):
                         return path
@@ -56,14 +56,14 @@ def recorded_proof(host: str, settings: Settings) -> str:
 
 
 def markers_in(store: Store, session: str, agent: str, host: str) -> set[str]:
-    """Those of the replies that this host was given."""
+    """Return the markers in the replies that this host got from a reader."""
     events = [record.event for record in store.records(session, agent)]
     replies = [e for e in events if isinstance(e, Delivered) and e.account and e.account.host == host]
     return {marker.wording for reply in replies for marker in reply.markers if marker.wording}
 
 
 def _has_one(path: str, markers: Collection[str]) -> bool:
-    """True where a result that the model was given has one of the markers."""
+    """Return True if a result that the model got contains one of the markers."""
     from readcache.core.model.tool_call import ToolCall
     from readcache.report.replay.replayer import conversations_in
 
@@ -74,12 +74,12 @@ def _has_one(path: str, markers: Collection[str]) -> bool:
 
 
 class NotFired(Exception):
-    """The host could not be tried; the message says why."""
+    """Raised if the host could not be tried. The message says why."""
 
 
 def say_proof(host: Host, target: InstallTarget, settings: Settings) -> str:
-    """Return what proves that the model's copy changed, or why nothing does. Raise ReadcacheError if the trial failed:
-    no older transcript outweighs that."""
+    """Return the proof that the model's copy changed, or the reason why there is none. Raise ReadcacheError if the
+    trial failed, even if an older transcript is a proof."""
     try:
         is_changed = fire(host, target)
     except NotFired as error:
@@ -97,9 +97,11 @@ def say_proof(host: Host, target: InstallTarget, settings: Settings) -> str:
 
 
 def fire(host: Host, target: InstallTarget) -> bool:
-    """True if the model was sent our marker in place of the canary's lines. NotFired where nothing was tried, or the
-    host did not make both calls. The host gets a home directory of its own, so it has no settings, conversation or key
-    of the user's."""
+    """Return True if the model got a marker of readcache instead of the canary's lines.
+
+    The host gets a home directory of its own, without the user's settings, conversations and keys. Raise NotFired if
+    nothing was tried, or if the host did not make both calls.
+    """
     if host.scripted is None:
         raise NotFired("no scripted model is known for it")
     if limit := host.only_advises(target):
@@ -108,7 +110,7 @@ def fire(host: Host, target: InstallTarget) -> bool:
     name = scripted.words[0]
     if (program := shutil.which(name)) is None:
         raise NotFired(f"{name} is not on PATH")
-    near = "/tmp" if os.path.isdir("/tmp") else None  # macOS has long names: a socket below them cannot be reached
+    near = "/tmp" if os.path.isdir("/tmp") else None  # macOS's own directory has a name that is too long for a socket
     with tempfile.TemporaryDirectory(prefix="readcache-fire-", dir=near, ignore_cleanup_errors=True) as directory:
         project, store = Path(directory, "project"), str(Path(directory, "fire.db"))
         project.mkdir()
@@ -126,14 +128,14 @@ def fire(host: Host, target: InstallTarget) -> bool:
 
 
 def _switch_on(host: Host, target: InstallTarget, home: Path, model: _Model) -> dict[str, str]:
-    """Switch the host on in that home, as a user does. Returns the environment to run it in."""
+    """Switch the host on in that home directory, as a user does. Return the environment to run it in."""
     for path, text in model.scripted.files(model.url).items():
         (home / path).parent.mkdir(parents=True, exist_ok=True)
         (home / path).write_text(text)
     programs = {name: value for name, value in target.environment.items() if name == "PATH"}
     there = target._replace(home=str(home), is_user=True, mode="on", environment=programs)
     if set(map(type, host.changes(there))) != set(map(type, host.changes(target))):
-        there = there._replace(environment={})  # by hooks, as in a project whose plugins Claude Code does not load
+        there = there._replace(environment={})  # use hooks, as in a project whose plugins Claude Code does not load
     switch = Switch(host, there, str(home / "remembered"))
     switch.write(switch.plan_on())
     env = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
@@ -153,10 +155,11 @@ class _Model(http.server.ThreadingHTTPServer):
         self.is_done = threading.Event()
 
     def handle_error(self, *_: object) -> None:
-        """Print nothing: a host may hang up."""
+        """Print nothing, because a host may hang up."""
 
     def answer(self, path: str, request: Any) -> str:
-        """The body of an answer. A request without tools asks for a title or the like."""
+        """Return the body of the answer to a request."""
+        # A request without tools asks for a title or the like.
         time.sleep(self.scripted.seconds)
         number = json.dumps(request).count(self.scripted.result)
         if number >= 2:
@@ -203,7 +206,8 @@ def _model(scripted: Scripted) -> Iterator[_Model]:
 
 
 def _run(words: list[str], cwd: str, env: dict[str, str], is_done: threading.Event) -> str:
-    """Run the host until the model has what it wants. Returns how it ended, and the end of what it printed."""
+    """Run the host until the model has its last request, or for `SECONDS`. Return a text about how it ended, with the
+    end of its output."""
     with tempfile.TemporaryFile() as printed:
         process = subprocess.Popen(
             words, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=printed, stderr=printed, start_new_session=True

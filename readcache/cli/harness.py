@@ -1,7 +1,6 @@
 """The commands for a harness in another language: `restore`, `compacted`, `wrote`, `prune`, `compact`.
 
-They remove something from view, so they must not get lost: they wait for a locked store, and fail if they could not
-record.
+They change the view, so their reports must not get lost. They wait for a locked store, and fail if they cannot record.
 """
 
 from __future__ import annotations
@@ -27,13 +26,15 @@ from readcache.process.settings import Settings
 from readcache.process.state import is_missing
 from readcache.serve.fields import strict_json
 
-PATIENCE = 30.0  # seconds that a locked store is waited for; a harness seldom compacts, and can wait
+PATIENCE = 30.0  # seconds to wait for a locked store; a harness seldom compacts, and can wait
 TODO = "repeat the command, or start a new session: otherwise lost results still count as visible"
 
 
 def restore_command(options: argparse.Namespace, settings: Settings) -> int:
-    """Prints the section, or with `--json` the plan with the section as its "text", for `compacted --restored`. The
-    session's files are taken to be on this machine, where `run` was."""
+    """Print the restored section. With `--json`, print the plan for `compacted --restored`, with the section in "text".
+
+    The session's files are assumed to be on this machine, on which `run` was used.
+    """
     messages = None if options.messages is None else _read_messages(options.messages)
     budget = Budget(options.max_files, options.max_tokens, options.max_tokens_per_file)
     with _open(settings, is_recorded=True) as session:
@@ -49,8 +50,10 @@ def restore_command(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def compacted_command(options: argparse.Namespace, settings: Settings) -> int:
-    """Prints {"restored_id", "rewrites"}. `--restored`: the file with the plan, as `restore --json` prints it, whose
-    section is now in the conversation."""
+    """Record a compaction, and print {"restored_id", "rewrites"}.
+
+    `--restored`: a file with the plan that `restore --json` printed. Its section is now in the conversation.
+    """
     plan = _read_plan(options.restored) if options.restored is not None else None
     with _open(settings, is_recorded=True) as session:
         _name_unknown(session, options.keep)
@@ -60,7 +63,7 @@ def compacted_command(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def wrote_command(options: argparse.Namespace, settings: Settings) -> int:
-    """Records that the agent's own tool wrote a file."""
+    """Record that the agent's own tool wrote a file."""
     content = None if options.content_file is None else _read_text(options.content_file)
     with _open(settings) as session:
         session.wrote(options.path, content=content)
@@ -68,7 +71,7 @@ def wrote_command(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def prune_command(options: argparse.Namespace, settings: Settings) -> int:
-    """Print the list without what is not needed."""
+    """Print the message list without the parts that are not needed."""
     from readcache.context.pruner import prune
 
     messages = _read_messages(options.file)
@@ -78,7 +81,8 @@ def prune_command(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def compact_command(options: argparse.Namespace, settings: Settings) -> int:
-    """Print the list compacted, with the summary if one is given; with `--request` the request for one."""
+    """Print the compacted message list, with the summary if one is given. With `--request`, print the request for a
+    summary."""
     from readcache.context.compaction import How
     from readcache.context.steps import compact_with, compaction_request
 
@@ -98,10 +102,10 @@ def compact_command(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def _hand_over(new: list[Mapping[str, Any]], old: list[Mapping[str, Any]], settings: Settings) -> int:
-    """Prints the new list. If that fails the harness goes on with the old one, and the session is told so."""
+    """Print the new message list. Return 0."""
     try:
         print(json.dumps(new), flush=True)
-    except OSError:
+    except OSError:  # the harness continues with the old list, so report it to the session
         with _open(settings) as session:
             session.sync(old)
         raise
@@ -110,9 +114,12 @@ def _hand_over(new: list[Mapping[str, Any]], old: list[Mapping[str, Any]], setti
 
 @contextmanager
 def _open(settings: Settings, *, is_recorded: bool = False) -> Iterator[Session]:
-    """The session, its log read; what is told within is in the log when it is left. UsageError when none is named;
-    StoreError when the log cannot be read, or what was told is not in it. `is_recorded`: ReadcacheError for a session,
-    or a reader in it, that the store does not know: its name may be misspelt."""
+    """Yield the session with its log read. At the end, everything that was reported to it is in the log.
+
+    `is_recorded`: raise ReadcacheError if the store does not have the session or its reader, because the name may be
+    misspelt. Raise UsageError if no session is named. Raise StoreError if the log cannot be read, or if a report could
+    not be logged.
+    """
     if not settings.session:
         raise UsageError("no session is named: use --session or READCACHE_SESSION")
     spec = settings.store_spec()
@@ -143,7 +150,8 @@ def _unknown(settings: Settings, *agents: str) -> ReadcacheError:
 
 
 def _reach(session: Session, trouble: str) -> None:
-    """Wait until the view matches the log, and the log has everything we reported. StoreError."""
+    """Wait until the view matches the log, and the log has every report. Raise StoreError, with `trouble` first, if the
+    store fails or stays locked for `PATIENCE` seconds."""
     deadline = time.monotonic() + PATIENCE
     while True:
         try:
@@ -156,8 +164,8 @@ def _reach(session: Session, trouble: str) -> None:
 
 
 def _name_unknown(session: Session, keep: Collection[str]) -> None:
-    """Warn about ids that are not in the log. They may be valid: `run` does not record commands that read and write
-    nothing."""
+    """Warn about IDs that are not in the log."""
+    # They may be valid: `run` does not record commands that read and write nothing.
     known = _calls(session)
     if unknown := [name for name in dict.fromkeys(keep) if name not in known]:
         warn(f"unknown call ids, so nothing is kept for them: {', '.join(unknown)}")
@@ -179,7 +187,8 @@ def _read_messages(file: str) -> list[Mapping[str, Any]]:
 
 
 def _read_json(file: str, expected: str) -> Any:
-    """UsageError when it cannot be read or is not JSON."""
+    """Return the value of a JSON file. Raise UsageError if it cannot be read or is not JSON. `expected`: for that
+    error."""
     data = _read_bytes(file)
     try:
         return strict_json(data.decode("utf-8-sig"))
@@ -188,12 +197,12 @@ def _read_json(file: str, expected: str) -> Any:
 
 
 def _read_text(file: str) -> str:
-    """All of it, line ends as they are."""
+    """Return the whole text of a file, with its own line ends."""
     return _read_bytes(file).decode("utf-8", "replace")
 
 
 def _read_bytes(file: str) -> bytes:
-    """All of it; "-" is stdin. UsageError when it cannot be read."""
+    """Return the whole content of a file, or of stdin for "-". Raise UsageError if it cannot be read."""
     try:
         if file != "-":
             return Path(file).read_bytes()

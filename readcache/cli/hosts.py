@@ -1,6 +1,6 @@
-"""`init` and `uninit`: a host's settings are changed, and each change is printed.
+"""`init` and `uninit`: change a host's settings, and print each change.
 
-`uninit --all` removes all of readcache but the package. `doctor` checks hosts here.
+`uninit --all` removes everything of readcache except the package. `doctor` checks hosts with this module.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from readcache.process.state import is_unnamed, state_directory
 from readcache.process.tidy import what_is_kept
 from readcache.serve import stop
 
-MOST_LINES = 60  # of a new file that are printed, if it is not a dry run
-SHARED = ("readcache",)  # the program, in settings that others use too
+MOST_LINES = 60  # a longer new file is printed only in a dry run
+SHARED = ("readcache",)  # the program in settings that other people use too
 
 
 def init_command(options: argparse.Namespace, settings: Settings) -> int:
-    """Switches a host on, or changes how it is. ReadcacheError."""
+    """Switch a host on, or change how it is switched on. Raise ReadcacheError if its settings cannot be changed."""
     host = find_host(options.host)
     mode = "off" if options.off else "advise" if options.advise else "on" if options.on else host.mode
     Policy.named(options.policy or "default").restoring(options.restore or "")
@@ -56,7 +56,7 @@ def init_command(options: argparse.Namespace, settings: Settings) -> int:
     if way := host.second_best(target):
         say(f"way: {way}")
     say(f"next: {host.todo(target)}")
-    if target.program == SHARED and host.keeps:  # mini-swe-agent's names no program
+    if target.program == SHARED and host.keeps:  # mini-swe-agent's settings name no program
         say("shared: everyone who uses these settings needs `readcache` on PATH; without it they have no effect")
         if shutil.which(*SHARED) is None:
             say(f"missing: `readcache` is not on your PATH, so nothing is omitted yet: {_how_to_find_it()}")
@@ -67,14 +67,14 @@ def init_command(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def _how_to_find_it() -> str:
-    """Return what puts `readcache` on PATH."""
+    """Return a text about how to put `readcache` on PATH."""
     beside = os.path.dirname(sys.executable)
     is_there = os.access(os.path.join(beside, *SHARED), os.X_OK)
     return f"add {beside} to PATH" if is_there else "install readcache so that it is on PATH"
 
 
 def make_changes(switch: Switch, changes: Sequence[FileChange], *, is_dry: bool) -> None:
-    """Prints them, and makes them. ReadcacheError."""
+    """Print the changes, and make them unless `is_dry`. Raise ReadcacheError if a file cannot be changed."""
     for change in changes:
         lines = change.diff().splitlines(keepends=True)
         is_long = change.before is None and len(lines) > MOST_LINES and not is_dry
@@ -84,9 +84,12 @@ def make_changes(switch: Switch, changes: Sequence[FileChange], *, is_dry: bool)
 
 
 def host_checks(names: Sequence[str], *, fires: bool) -> list[tuple[str, Callable[[Settings], str]]]:
-    """What `doctor` looks at: the hosts of these names; without names those that are switched on here or for the user.
-    `fires`: also how each hook was tried, and whether its answers are proven to reach the model. UsageError for an
-    unknown one."""
+    """Return (name, check) for the hosts that `doctor` checks.
+
+    `names`: the hosts to check; if empty, check the hosts that are switched on here or for the user. `fires`: also
+    report how each hook was tried, and if its answers are proven to reach the model. Raise UsageError for an unknown
+    host.
+    """
     from readcache.hosts.checks import check_host
 
     def check(host: Host, target: InstallTarget, settings: Settings) -> str:
@@ -106,11 +109,13 @@ def host_checks(names: Sequence[str], *, fires: bool) -> list[tuple[str, Callabl
 
 
 def switched_on(*, everywhere: bool = False) -> list[tuple[Host, InstallTarget]]:
-    """The hosts that are switched on here or for the user, and `everywhere` those of other projects that are
-    remembered. None without a home directory."""
+    """Return the hosts that are switched on here or for the user, or an empty list without a home directory.
+
+    `everywhere`: also return the hosts that readcache remembers as switched on in other projects.
+    """
     try:
         known = remembered_installs(memory())
-    except UsageError:  # without a home nothing was switched on
+    except UsageError:  # without a home directory nothing was switched on
         return []
     here = [(name, os.getcwd(), is_user) for name in (*MODULES, *plugin_names("hosts")) for is_user in (True, False)]
     found = dict[tuple[str, str], tuple[Host, InstallTarget]]()
@@ -123,19 +128,23 @@ def switched_on(*, everywhere: bool = False) -> list[tuple[Host, InstallTarget]]
 
 
 def install_target_here(host: Host, *, is_user: bool, mode: str = "") -> InstallTarget:
-    """All of the user's projects, or this directory's for all who work in it: no path of this machine is in that."""
+    """Return the install target for all of the user's projects, or for everyone who works in this directory's
+    project."""
+    # A project's settings must contain no path of this machine.
     program, client = (python_program(), find_client()) if is_user else (SHARED, "")
     home = os.path.expanduser("~")
     return InstallTarget(os.getcwd(), home, is_user, program, mode or host.mode, "default", dict(os.environ), client)
 
 
 def memory() -> str:
-    """Where it is remembered what was switched on. UsageError."""
+    """Return the directory in which readcache remembers which hosts were switched on. Raise UsageError without a home
+    directory."""
     return os.path.join(state_directory(), "hosts")
 
 
 def uninit_command(options: argparse.Namespace, settings: Settings) -> int:
-    """Takes out of a host's settings what is ours. ReadcacheError."""
+    """Remove readcache from a host's settings, or with `--all` from this machine. Raise ReadcacheError if something
+    cannot be removed."""
     if options.all == bool(options.host):
         raise UsageError("uninit needs a HOST, or --all; see readcache uninit --help")
     if options.all:
@@ -149,7 +158,7 @@ def uninit_command(options: argparse.Namespace, settings: Settings) -> int:
         say(f"it is on elsewhere: `readcache uninit {host.name} {target.scope_option()}`")
     if changes and not options.dry_run and not _is_any_remembered():
         state = state_directory()
-        with contextlib.suppress(OSError):  # something else is in it
+        with contextlib.suppress(OSError):  # it contains something else
             os.rmdir(state)
         if os.path.exists(state):
             left = ", ".join(sorted(os.listdir(state)))
@@ -158,8 +167,10 @@ def uninit_command(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def _remove_all(settings: Settings, *, is_dry: bool, is_confirmed: bool) -> int:
-    """Says what there is, and takes it away after a yes. 1 where something could not be taken away, or the answer was
-    no; UsageError where nobody can be asked."""
+    """List everything of readcache except the package, and remove it after a yes. Return 1 if the answer was no.
+
+    Raise ReadcacheError if something could not be removed. Raise UsageError if nobody can be asked.
+    """
     things = list(_things())
     for what, _ in things:
         say(what)
@@ -171,7 +182,7 @@ def _remove_all(settings: Settings, *, is_dry: bool, is_confirmed: bool) -> int:
     if not is_confirmed and not is_agreed("Take all of this away?", "add --yes to take all of this away"):
         say("nothing was taken away")
         return 1
-    for what, take_away in things:  # the state directory is the last: it has the settings as they were before
+    for what, take_away in things:  # the state directory comes last, because it has the old settings
         try:
             take_away()
         except ReadcacheError as error:
@@ -182,7 +193,8 @@ def _remove_all(settings: Settings, *, is_dry: bool, is_confirmed: bool) -> int:
 
 
 def _things() -> Iterator[tuple[str, Callable[[], object]]]:
-    """What there is, in words, and what takes it away. UsageError without a home directory."""
+    """Yield (description, function that removes it) for everything of readcache except the package. Raise UsageError
+    without a home directory."""
     state = state_directory()
     for host, target in switched_on(everywhere=True):
         switch = Switch(host, target, memory())
@@ -209,7 +221,7 @@ def _remove(directory: str) -> None:
 
 
 def _is_any_remembered() -> bool:
-    """False where no host is switched on any more; then the directory is gone that remembered it."""
+    """Return True if a host is remembered as switched on. If none is, remove the directory that remembers them."""
     with contextlib.suppress(FileNotFoundError):
         if os.listdir(memory()):
             return True

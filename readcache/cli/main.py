@@ -1,4 +1,4 @@
-"""The command line: `main`. What a command needs is imported by that command."""
+"""The command line: `main`. Each command imports the modules that it needs itself."""
 
 from __future__ import annotations
 
@@ -18,29 +18,30 @@ if TYPE_CHECKING:
 
 BUG_STATUS = 3
 _HARNESS_COMMANDS = ("compact", "compacted", "prune", "restore", "wrote")
-# `log` is `log_command` in the module show; a command that is not named here has a module of its own name.
+# `log` is `log_command` in the module show. A command that is not listed here has a module of the same name.
 _MODULES = dict.fromkeys(_HARNESS_COMMANDS, "harness") | {
     "clear": "sessions", "gain": "reports", "init": "hosts", "log": "show", "mcp": "serve", "off": "status",
     "on": "status", "replay": "reports", "report": "reports", "stats": "show", "uninit": "hosts",
     "verify": "explain", "watch": "show",
 }  # fmt: skip
-# They say what is wrong with a store themselves, or open none.
+# Commands that report an invalid store themselves, or open none.
 _DO_WITHOUT_STORE = (
     "clear", "demo", "doctor", "init", "mcp", "off", "on", "replay", "sessions", "shims", "uninit",
     "verify",
 )  # fmt: skip
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # what a write to a file or a device may end with
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # errors of a write to a full or broken device
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command line (default: this process's); returns the exit status.
+    """Run one command line (default: this process's). Return the exit status.
 
-    2 for usage, 1 for an expected failure, 3 for a bug, each with one line on stderr; `run` has the command's status.
+    It is 1 for an expected failure, 2 for a usage error, and 3 for a bug, each with one line on stderr. `run` exits
+    with the command's status.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         status = _dispatch(arguments)
-        if sys.stdout is not None:  # None: it was closed when we were started
+        if sys.stdout is not None:  # None: it was closed when this process started
             sys.stdout.flush()
         return status
     except UsageError as error:
@@ -67,9 +68,10 @@ def _complain(text: str, status: int) -> int:
 
 
 def _lose_output(error: OSError) -> int:
-    """stdout takes no more; whatever writes a file says so itself, with its name."""
+    """Report that stdout cannot be written any more. Return the exit status. Code that writes a named file reports its
+    errors itself."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)  # or Python tries again as it ends, and says that in words of its own
+    os.dup2(nowhere, 1)  # without this, Python tries to write again when it exits, and prints an error of its own
     os.close(nowhere)
     return _complain(f"cannot write the output: {error.strerror}; make room, or send stdout elsewhere", 1)
 
@@ -108,8 +110,9 @@ def _dispatch(argv: list[str]) -> int:
 
 
 def _run(argv: list[str]) -> int:
-    """An invalid option is an error, before the command runs. An invalid variable, which the agent's own commands
-    share, only turns omissions off; `doctor` reports it."""
+    """Run the command in the arguments after `run`. Return its exit status. Raise UsageError for an invalid option,
+    before the command runs."""
+    # An invalid variable only turns omissions off, because the agent's own commands share it. `doctor` reports it.
     from readcache.cli.options import read_run
 
     found = read_run(argv)

@@ -14,26 +14,27 @@ from typing import TextIO
 
 from readcache.core.model.errors import ReadcacheError, UsageError
 
-NARROWEST = 40  # columns, in which tables and help still fit
-NO_TERMINAL = 1_000_000  # columns of a pipe: a script wants whole lines
-# What others may do with a page: it holds the contents of files, or the names of sessions.
+NARROWEST = 40  # columns; tables and help still fit
+NO_TERMINAL = 1_000_000  # columns of a pipe: a script needs whole lines
+# Only the owner may read a page, because it contains the contents of files, or the names of sessions.
 MODE = 0o600
 _NUMBER = re.compile(r"-?\$?[\d.,]+k?( %)?( \(.*\))?|n/a")
 Cells = Sequence[str | int]
 
 
 def say(line: str) -> None:
-    """One line on stdout."""
+    """Print one line on stdout."""
     _print(line, sys.stdout)
 
 
 def warn(line: str) -> None:
-    """One line on stderr, which says who speaks; none where stderr is closed."""
+    """Print one line on stderr that starts with "readcache: ". Print nothing if stderr is closed."""
     _print("readcache: " + " ".join(line.split()), sys.stderr)
 
 
 def is_agreed(question: str, otherwise: str) -> bool:
-    """Return True if the user answers yes. Raise UsageError, which says `otherwise`, if stdin is no terminal."""
+    """Return True if the user answers yes. Raise UsageError if stdin is not a terminal. `otherwise`: the text of that
+    error, which says what to do instead."""
     if sys.stdin is None or not sys.stdin.isatty():
         raise UsageError(f"nobody can be asked here: {otherwise}")
     try:
@@ -43,21 +44,22 @@ def is_agreed(question: str, otherwise: str) -> bool:
 
 
 def one_line(text: str) -> str:
-    """Newlines and other control characters as `\\n` and the like."""
+    """Return the text as one line, with newlines and other control characters escaped, such as `\\n`."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 def width(default: int = 80) -> int:
-    """The terminal's columns ($COLUMNS if set), or `default` if stdout is not a terminal; fewer than `NARROWEST` count
-    as that many."""
+    """Return the terminal's width in columns ($COLUMNS if set), or `default` if stdout is not a terminal. Return at
+    least `NARROWEST`."""
     import shutil
 
     columns = shutil.get_terminal_size((default, 24)).columns
-    return max(columns, NARROWEST) if columns else columns  # 0: a caller's own default
+    return max(columns, NARROWEST) if columns else columns  # 0 is some callers' default
 
 
 def say_row(line: str, columns: int, indent: int = 2) -> None:
-    """Print a line of a table on stdout. Wrap it to so many columns, and indent the rest."""
+    """Print a line of a table on stdout. Wrap it to `columns`, and indent the continuation lines by `indent`
+    columns."""
     import textwrap
 
     hanging = " " * (indent if columns >= 2 * indent else 2)
@@ -66,7 +68,7 @@ def say_row(line: str, columns: int, indent: int = 2) -> None:
 
 
 def print_parts(parts: Iterable[str | Sequence[Cells]], columns: int) -> None:
-    """Print a report on stdout: lines of words, and tables whose first row is the heading."""
+    """Print a report on stdout: lines of text, and tables whose first row is the heading."""
     for part in parts:
         if isinstance(part, str):
             say_row(part, columns)
@@ -83,8 +85,10 @@ def print_table(rows: Iterable[Cells], columns: int, *, heading: Cells = ()) -> 
 
 
 def table_lines(rows: Sequence[Cells], columns: int) -> Iterator[tuple[str, int]]:
-    """Yield for each row its line of text, and the column in which the last cell begins. Cells are two blanks apart, or
-    one blank if the table would be wider than `columns`. A line may still be longer."""
+    """Yield for each row its line of text, and the column in which the last cell begins.
+
+    Cells are two blanks apart, or one blank if the table would be wider than `columns`. A line may still be longer.
+    """
     texts, are_numbers = _texts_of(rows)
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
     gap = "  " if sum(widths) + 2 * len(widths[1:]) <= columns else " "
@@ -98,7 +102,8 @@ def table_lines(rows: Sequence[Cells], columns: int) -> Iterator[tuple[str, int]
 
 
 def _texts_of(rows: Sequence[Cells]) -> tuple[list[list[str]], list[bool]]:
-    """The cells as text, and True for each column of numbers, which goes to the right. The first column has names."""
+    """Return the cells as text, and True for each column of numbers, which is aligned to the right. The first column
+    always counts as names."""
     texts = [[f"{cell:,}" if isinstance(cell, int) else one_line(cell) for cell in row] for row in rows]
     columns = zip(*(texts[1:] or texts), strict=True)  # the first row may be a heading
     are_numbers = [all(text == "" or _NUMBER.fullmatch(text) for text in column) for column in columns]
@@ -106,7 +111,7 @@ def _texts_of(rows: Sequence[Cells]) -> tuple[list[list[str]], list[bool]]:
 
 
 def _draw_table(rows: Sequence[Cells], *, has_heading: bool) -> bool:
-    """Return False if rich is not installed, or stdout is not a terminal."""
+    """Draw a table with rich. Return False, and print nothing, if rich is not installed or stdout is not a terminal."""
     if sys.stdout is None or not sys.stdout.isatty():
         return False
     try:
@@ -127,9 +132,11 @@ def _draw_table(rows: Sequence[Cells], *, has_heading: bool) -> bool:
 
 @contextmanager
 def progress(total: int) -> Iterator[Callable[[int], object]]:
-    """Give a function that takes the number of further bytes that are done.
+    """Yield a function that takes the number of further bytes that are done.
 
-    On a terminal, show on stderr which part of `total` bytes is done: a bar if rich is installed, otherwise percent."""
+    On a terminal, it shows on stderr which share of `total` bytes is done: as a bar if rich is installed, otherwise in
+    percent.
+    """
     if sys.stderr is None or not sys.stderr.isatty():
         yield lambda _: None
         return
@@ -141,7 +148,7 @@ def progress(total: int) -> Iterator[Callable[[int], object]]:
             yield advance
         return
     shown = BarColumn(), DownloadColumn(), TimeRemainingColumn()
-    # No thread refreshes it: the caller may fork.
+    # Without a thread that refreshes the bar, because the caller may fork.
     with Progress(*shown, console=Console(stderr=True), transient=True, auto_refresh=False) as bar:
         task = bar.add_task("", total=total)
 
@@ -165,7 +172,7 @@ def _percent(total: int) -> Iterator[Callable[[int], object]]:
 
 
 def in_columns(rows: Iterable[tuple[str, str]], *, indent: int = 0) -> str:
-    """Rows of a word and its meaning, as wide as the terminal, less an indent that is added later."""
+    """Return rows of a word and its meaning, as wide as the terminal minus `indent`, which the caller adds later."""
     import textwrap
 
     rows = [*rows]
@@ -175,17 +182,21 @@ def in_columns(rows: Iterable[tuple[str, str]], *, indent: int = 0) -> str:
 
 
 def _print(line: str, stream: TextIO | None) -> None:
-    if stream is None:  # it was closed when we were started
+    if stream is None:  # it was closed when this process started
         return
     encoding = stream.encoding or "utf-8"
     print(one_line(line).encode(encoding, "backslashreplace").decode(encoding), file=stream)
 
 
 def write_html(output: str, make: Callable[[Callable[[str], object]], object], note: str = "") -> None:
-    """Writes the page to a file that only this user may read, whole or not at all, and says so, with the note; or to
-    stdout for `-`. UsageError if the file exists and is not a page of ours."""
+    """Write a page to the file `output`, completely or not at all, and print a line about it. For `-`, write to stdout.
+
+    Only this user can read the file. `make`: writes the page with the function that it gets. `note`: the end of the
+    printed line. Raise UsageError if the file exists and is not a page of readcache. Raise ReadcacheError if it cannot
+    be written.
+    """
     if output == "-":
-        sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]  # the page says that it is
+        sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]  # the page declares this encoding
         make(sys.stdout.write)
         return
     import tempfile

@@ -1,4 +1,4 @@
-"""`gain`, `replay` and `report`: what was saved, what could have been, and a session as a page."""
+"""`gain`, `replay` and `report`: print the savings, estimate possible savings, and write a page about a session."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from readcache.report import DIMENSIONS
 from readcache.report.gain import ASCII_BLOCK, FULL_BLOCK, WIDTH, gain_json, gain_table, short_line
 from readcache.report.totals import Asked, Gain
 
-SHOWN = ("day", "host", "tool", "reason")  # groups of the table where none is asked for
-# How many conversations an error names when it cannot find the one asked for.
+SHOWN = ("day", "host", "tool", "reason")  # groups of the table if the user names none
+# Conversations that an error names if the requested one does not exist.
 MOST_NAMED = 5
 
 
@@ -62,7 +62,9 @@ def gain_command(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def _short(spec: str) -> str:
-    """Of today's readers alone, so that a store may grow. A status bar shows stdout: what fails is said there."""
+    """Return the line for a status bar, or a line about a failure."""
+    # Read only today's readers, so that the time does not grow with the store. A status bar shows stdout, so failures
+    # are reported there.
     if is_missing(spec):
         return short_line(None)
     found = Gain(Asked(_local_day, _local_day(time.time()), by=()), proves=False)
@@ -78,7 +80,8 @@ def _short(spec: str) -> str:
 
 
 def _contexts(store: Store, options: argparse.Namespace) -> Iterator[tuple[str, str, int, float]]:
-    """Those that the options name; the environment, in which an agent may run us, names none."""
+    """Yield the contexts that the options name."""
+    # The environment does not choose: an agent may run this command in its own.
     for context in store.sessions():
         if options.session in (None, context[0]) and options.agent in (None, context[1]):
             yield context
@@ -135,8 +138,8 @@ def _can_print(text: str) -> bool:
 
 
 def replay_command(options: argparse.Namespace, _: Settings) -> int:
-    """Print the table or one JSON object, or write a page. Return 1 if an omission was wrong, a named file was not
-    understood, or no conversation was found."""
+    """Print a table or one JSON object, or write a page. Return 1 if an omission was wrong, if a named file was not
+    understood, or if no conversation was found."""
     from readcache.core.model.policy import PRESETS, Policy
     from readcache.report.replay.bills import built_in_prices, prices_of, read_prices
     from readcache.report.replay.conversations import DEFAULT_STRATEGIES, LONG, parse_strategy
@@ -186,12 +189,13 @@ def _is_there(path: str) -> bool:
 
 
 def report_command(options: argparse.Namespace, settings: Settings) -> int:
-    """Makes the page."""
+    """Write the page, and open it in a browser if it is the default page and stdout is a terminal. Return 0. Raise
+    ReadcacheError if nothing is recorded."""
     from readcache.report.page.page import write_page
 
     source, agent = options.source or "", options.agent or ""
     if source and os.path.exists(source):
-        # the environment names the caller's session, which is not in the file
+        # Use the option only: the environment names the caller's session, which is not in the file.
         title, about, records = _from_file(source, options.session or "", settings.policy)
     else:
         title, about, records = _from_store(settings, source)
@@ -211,14 +215,15 @@ def report_command(options: argparse.Namespace, settings: Settings) -> int:
 def _from_store(settings: Settings, source: str) -> tuple[str, dict[str, str], list[Record]]:
     if os.sep in source:
         raise UsageError(f"{source} does not exist: give a transcript, or the id of a session in the store")
-    from readcache.cli.show import open_recorded  # not for `gain --short`, which a status bar calls
+    from readcache.cli.show import open_recorded  # here, because `gain --short` must start quickly
 
     with open_recorded(settings._replace(session=source or settings.session)) as (session, cursor):
         return f"Session {session.session_id}", {"store": settings.store_spec()}, list(cursor.past)
 
 
 def _from_file(source: str, name: str, preset: str) -> tuple[str, dict[str, str], list[Record]]:
-    """The conversation of that name; without one, the longest."""
+    """Return (title, facts about it, records) of the conversation `name` in a transcript, replayed with the policy
+    `preset`. Without a name, use the longest. Raise ReadcacheError if there is no such conversation."""
     from readcache.report.replay.replayer import conversations_in, replayed_session
 
     policy = Policy.named(preset)

@@ -1,17 +1,17 @@
 """`readcache run`: one command through the session, with the command's streams, signals and status.
 
-What happens to a command depends on what it probably reads and writes:
+A command is handled according to the files that it probably reads and writes:
 
 - It reads files: its output is buffered and judged, and the reply is printed.
-- It only writes files, or may write some: it runs with our own streams, nothing is buffered, and the write is logged
-  when it has ended.
+- It only writes files, or may write some: it runs with this process's own streams, nothing is buffered, and the write
+  is logged when it has ended.
 - Anything else: this process becomes bash, with bash's streaming, signals and speed, and nothing is logged. So
-  `IDENTICAL_OUTPUT` for a command that reads nothing, and `any_output`, are given up here; a harness that wants them
-  has `Session.observe`.
+  `IDENTICAL_OUTPUT` for a command that reads nothing, and `any_output`, do not work here. A harness that needs them can
+  call `Session.observe`.
 
 This process also becomes bash without a session, inside another wrapped command, and if stdout is /dev/null. On a
-terminal nothing is buffered, because prompts, pagers and colours need it, but writes are logged. stderr is buffered
-with stdout only if both go to the same place. POSIX only.
+terminal nothing is buffered, because prompts, pagers and colours need the terminal, but writes are logged. The stderr
+stream is buffered with stdout only if both go to the same file or pipe. POSIX only.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from readcache.process.state import state_directory
 
 
 def run(command: str, settings: Settings, call_id: str | None = None) -> int:
-    """Runs `command`; returns its exit status, or dies of the signal that it died of."""
+    """Run `command`. Return its exit status, or die of the signal that killed it. Raise UsageError if the command
+    contains a NUL character, and ReadcacheError if bash cannot be started."""
     if "\0" in command:
         raise UsageError("the command contains a NUL character, which bash does not accept: remove it")
     env = dict(os.environ)
@@ -48,10 +49,11 @@ def run(command: str, settings: Settings, call_id: str | None = None) -> int:
 
 
 def _tell_once(settings: Settings) -> None:
-    """Once for each user: stderr is the command's, and an agent may be reading it. `doctor` says it always."""
+    """Warn that no session is named, or report what is kept, but only once for each user."""
+    # stderr belongs to the command, and an agent may read it. `doctor` always says the same.
     from readcache.cli.output import warn
 
-    with contextlib.suppress(OSError, ReadcacheError):  # it was said, or that could not be remembered
+    with contextlib.suppress(OSError, ReadcacheError):  # it was said before, or cannot be remembered
         if not settings.session:
             _remember("said-that-no-session-is-named")
             warn("no session: nothing will be recorded or omitted (use --session ID or READCACHE_SESSION)")
@@ -63,18 +65,18 @@ def _tell_once(settings: Settings) -> None:
 
 
 def _remember(name: str) -> None:
-    """OSError where that was remembered before."""
+    """Remember that `name` was said. Raise OSError if it was remembered before, or cannot be."""
     directory = state_directory()
     os.makedirs(directory, mode=0o700, exist_ok=True)
     os.close(os.open(os.path.join(directory, name), os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def _plan(command: str, settings: Settings) -> Plan | None:
-    """None: become bash."""
+    """Return the plan for a command, or None if this process should become bash."""
     from readcache.process.virtual import is_virtual
 
-    try:  # a terminal is the command's own, and nobody reads /dev/null
+    try:  # do not buffer on a terminal, which the command needs, or on /dev/null, which nobody reads
         can_buffer = not os.isatty(1) and not os.path.samestat(os.fstat(1), os.stat(os.devnull))
         return plan_call(Caller("run", (command,), os.getcwd(), os.environ, can_buffer), is_virtual, settings)
-    except OSError:  # the directory is gone, or stdout is closed
+    except OSError:  # the directory was removed, or stdout is closed
         return None

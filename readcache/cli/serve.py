@@ -36,13 +36,13 @@ from readcache.serve.protocol import MOST_READERS, Protocol
 from readcache.serve.stop import PATIENCE
 
 _MOST_STATUS = 1 << 20  # bytes
-_SWITCH = 0.0005  # seconds; so that folding a long log does not stall other threads for Python's usual 5 ms
+_SWITCH = 0.0005  # seconds; without this, folding a long log stalls other threads for Python's usual 5 ms
 _START_SECONDS, _STOP_SECONDS = 20.0, 10.0  # a busy machine takes 5 seconds to start Python
-_MOST_SILENT = 2  # asks for the status in a row, of a second each: one that hangs is told from a slow one by them
+_MOST_SILENT = 2  # a server counts as hung if it does not answer this many status requests in a row, of a second each
 
 
 def mcp_command(options: argparse.Namespace, settings: Settings) -> int:
-    """Serves until the client goes. Without a named session each start is a new conversation."""
+    """Serve until the client leaves. Return 0. Without a named session, each start is a new conversation."""
     from readcache.serve.mcp.server import serve_mcp
 
     if not os.path.isdir(options.root):
@@ -60,7 +60,8 @@ def mcp_command(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def serve_command(options: argparse.Namespace, settings: Settings) -> int:
-    """Answer until no client can come. Returns the exit status. ReadcacheError."""
+    """Answer until no client can come. Return the exit status. Raise ReadcacheError if the options are invalid or the
+    server cannot start."""
     if options.stop:
         if options.socket is not None:
             raise UsageError("--stop stops servers that were started on demand; send SIGTERM to one with --socket")
@@ -78,10 +79,10 @@ def serve_command(options: argparse.Namespace, settings: Settings) -> int:
         return _serve_sandboxes(options, settings)
     policy = chosen_policy(settings).clearing(os.environ.get("READCACHE_CLEAR", ""))
     store = _store(options, settings)
-    if policy.mode is Mode.OFF:  # nothing is recorded, so nothing needs a store
+    if policy.mode is Mode.OFF:  # nothing is recorded, so no store is needed
         store = ""
-    may_run = options.socket is None or options.run  # our parent may run anything anyway
-    # Text that a client sends says nothing of files here: without `run` none is ever opened.
+    may_run = options.socket is None or options.run  # the parent process can run anything anyway
+    # Text from a client on a socket does not prove that files are on this machine. Without `run`, none is ever opened.
     local = options.local or None if options.socket is None else None if options.run else False
     sessions = Sessions(
         os.getcwd(),
@@ -103,7 +104,8 @@ def serve_command(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def _serve_sandboxes(options: argparse.Namespace, settings: Settings) -> int:
-    """Serve the calls of the named conversations and nothing else: a sandbox may run anything. UsageError."""
+    """Serve only the calls of the named conversations, because a sandbox may send anything. Return the exit status.
+    Raise UsageError for invalid options."""
     if options.socket is None or options.run:
         raise UsageError("serve --session is for sandboxes: give --socket with it, and no --run")
     file = store_file(_store(options, settings))
@@ -116,15 +118,20 @@ def _serve_sandboxes(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def _store(options: argparse.Namespace, settings: Settings) -> str:
-    """The user's own store is only for clients that may run commands, since those could read it anyway. UsageError."""
+    """Return the store of the server. Raise UsageError if there is no home directory for it."""
+    # The user's own store is only for clients that may run commands, because they could read it anyway.
     if options.socket is None or options.run:
         return settings.store_spec()
     return options.store or socket_store(options.socket)
 
 
 def ask_status(settings: Settings, named: str = "") -> dict[str, Any] | None:
-    """What the server of this store, or the one at the path `named`, says of itself, and "milliseconds" it took; None
-    where there is none. UsageError; address.NoServer for one that does not answer as one of this version does."""
+    """Return the status that the server reports, with "milliseconds" (the time it took) and "pid". Return None if no
+    server is running.
+
+    `named`: the path of the server's socket; default: the server of this store. Raise address.NoServer if it does not
+    answer as a server of this version. Raise UsageError if the store cannot be used.
+    """
     path, file = (named, "") if named else server_paths(settings.store)
     try:
         began = time.perf_counter()
@@ -154,7 +161,7 @@ def _serve_on_demand(options: argparse.Namespace, settings: Settings) -> int:
     lock = address.inherited_lock(path)
     if lock is None:
         lock = address.take_lock(path)
-    if lock is None:  # another one was faster, and serves as well
+    if lock is None:  # another server was faster, and is as good
         if options.metrics is not None:
             raise ReadcacheError(
                 "this store already has a server: end it with `readcache serve --stop`, then start this one"
@@ -181,7 +188,7 @@ def _show_metrics(options: argparse.Namespace, settings: Settings) -> None:
 
 
 def _warm_up() -> None:
-    """Do in advance what the first calls would wait for: imports, and everything made at first use."""
+    """Do the work in advance for which the first calls would wait: imports, and everything created at first use."""
     import readcache.hosts.claude_code.plugin
     import readcache.hosts.codex.adapter
     import readcache.hosts.gemini.adapter  # noqa: F401
@@ -199,8 +206,12 @@ def _note(failed: threading.ExceptHookArgs) -> None:
 
 
 def _start(settings: Settings) -> int:
-    """Start the server unless it runs; end one that hangs. When it answers, print what a plugin needs to ask it. Where
-    readcache is off, print nothing. Return 1 if none answers. UsageError."""
+    """Start the server unless it runs, and kill one that hangs. Return 1 if none answers. Raise UsageError if the store
+    cannot be used.
+
+    When the server answers, print its socket and the environment, which a plugin needs to ask it. If readcache or the
+    server is off, start and print nothing.
+    """
     if os.environ.get("READCACHE_SERVER") in OFF or not acts(settings.mode):
         return 0
     path, file = server_paths(settings.store)
@@ -216,7 +227,7 @@ def _start(settings: Settings) -> int:
 
 
 def _answers(settings: Settings, path: str, asks: int) -> bool:
-    """True if there is a server that has room for us; one that does not tell its status, asked so often, is ended."""
+    """Return True if a server answers. Kill a server that answers none of `asks` status requests in a row."""
     try:
         return ask_status(settings) is not None
     except address.NoServer as error:
@@ -229,7 +240,7 @@ def _answers(settings: Settings, path: str, asks: int) -> bool:
 
 
 def _stop(settings: Settings) -> int:
-    """End the servers of the store, of other versions too, and remove the other versions' files."""
+    """Stop the servers of the store, also of other versions, and remove the files of other versions. Return 0."""
     mine, _ = server_paths(settings.store)
     socket_paths = stop.socket_paths_of_all_versions(mine)
     is_any = end_servers(socket_paths)
@@ -242,7 +253,8 @@ def _stop(settings: Settings) -> int:
 
 
 def end_servers(socket_paths: Sequence[str]) -> bool:
-    """Ends those that run, and says so: False where none does. ReadcacheError for one that does not end."""
+    """Stop the running servers, and print a line for each. Return False if none runs. Raise ReadcacheError if a server
+    does not end."""
     asked_to_stop = {path: pid for path in socket_paths if (pid := stop.tell_to_end(path)) is not None}
     deadline, left = time.monotonic() + _STOP_SECONDS, dict(asked_to_stop)
     while left and time.monotonic() < deadline:

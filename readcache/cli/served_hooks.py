@@ -1,4 +1,4 @@
-"""Hooks that a server answers: an event comes, the answer goes out, and the conversation is held for the next one."""
+"""Hooks that a server answers: it gets an event, sends the answer, and keeps the conversation for the next event."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from readcache.process.plan import Caller
 
 MOST_EVENT = 64 * 1024 * 1024  # bytes
-MOST_READERS = 320  # held in memory: each has two files open, and a process may have 1,024
+MOST_READERS = 320  # kept in memory; each keeps two files open, and a process may have 1,024
 
 
 class ServedHooks:
-    """Answers hooks by the log in the store at an absolute path. Safe to call from any thread."""
+    """Answer hooks by the logs in the store at `path`, an absolute path. Safe to call from any thread."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -36,8 +36,9 @@ class ServedHooks:
         return len(self._sessions.conversations())
 
     def converse(self, caller: Caller, client: FrameClient) -> None:
-        """Answer one event, or leave it to the client if it is not for us. OSError when the connection breaks."""
-        client.send(TAKEN)  # fails where the client has left, and has answered the event itself
+        """Answer one event, or leave it to the client if it is not for this server. Raise OSError if the connection
+        breaks."""
+        client.send(TAKEN)  # fails if the client has left, and has answered the event itself
         letter, data = client.read(MOST_EVENT)
         try:
             name, settings = hook_settings(caller.words, caller.environ)
@@ -58,11 +59,11 @@ class ServedHooks:
         tidy_once_a_day(settings)
 
     def close(self) -> None:
-        """The server ends."""
+        """End all conversations, because the server ends."""
         self._sessions.close_all()
 
     def lend(self, root: str, host: str, settings: Settings) -> Sessions:
-        """Return the sessions of a directory and a host for one event. UsageError."""
+        """Return the sessions of a directory and a host for one event. Raise UsageError for an invalid setting."""
         key = root, host, settings.policy, settings.mode, settings.clip, settings.protected, settings.restore
         return self._sessions.at(key, root, chosen_policy(settings), host)
 
@@ -70,7 +71,7 @@ class ServedHooks:
 def _answer(name: str, data: bytes, words: Sequence[str], sessions: Sessions) -> str:
     try:
         return hook_answer(name, data, sessions)
-    except Exception as error:  # the host goes on as without us
+    except Exception as error:  # the host continues as without readcache
         failures.note_error(f"hook {' '.join(words)}", error)
         tell_failed(name)
         return ""

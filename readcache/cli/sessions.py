@@ -25,7 +25,7 @@ _CHOOSE = "give the IDs of sessions, --older-than WHEN, or --all --yes"
 
 
 def sessions_command(options: argparse.Namespace, settings: Settings) -> int:
-    """Prints a line for each session, the newest last."""
+    """Print a line for each session, newest last, or one JSON object. Return 0."""
     from readcache.cli.output import NO_TERMINAL, print_table, width
     from readcache.cli.show import clock
     from readcache.log.retention import has_content, last_events
@@ -54,8 +54,11 @@ def sessions_command(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def clear_command(options: argparse.Namespace, settings: Settings) -> int:
-    """Delete sessions: by ID, by age, or all after a yes. Return 1 if the answer was no. Raise UsageError if nobody can
-    be asked, ReadcacheError for a session that is not there; then nothing is deleted."""
+    """Delete sessions: by ID, by age, or all after a yes. Return 1 if the answer was no.
+
+    Raise UsageError if nobody can be asked. Raise ReadcacheError if a named session is not in the store. In both cases,
+    delete nothing.
+    """
     from readcache.cli.output import is_agreed, say
     from readcache.log.retention import has_content, last_events
 
@@ -78,7 +81,7 @@ def clear_command(options: argparse.Namespace, settings: Settings) -> int:
         if not options.dry_run:
             for name in chosen:
                 store.take_out(name, time.time())
-            with contextlib.suppress(StoreError):  # another process uses the store: the room stays for later events
+            with contextlib.suppress(StoreError):  # another process uses the store, so later events reuse the space
                 store.give_back_room()
         size = store.used_bytes()
     for name in non_empty if options.dry_run else ():
@@ -89,7 +92,7 @@ def clear_command(options: argparse.Namespace, settings: Settings) -> int:
 
 @contextlib.contextmanager
 def _opened(settings: Settings) -> Iterator[Kept]:
-    """ReadcacheError where there is no store."""
+    """Yield the store. Raise ReadcacheError if there is none."""
     from readcache.log.store import open_store
 
     spec = settings.store_spec()

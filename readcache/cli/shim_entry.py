@@ -1,6 +1,7 @@
-"""Started by the scripts of a directory of shims. Calls `run_shim`, and becomes the real tool if that fails.
+"""The program that the scripts of a directory of shims start. It calls `run_shim`, or becomes the real tool on failure.
 
-Started by shims/tool.sh, as `python -I shim_entry.py DIR TOOL ARGS…`. Without words it says whether Python starts.
+shims/tool.sh starts it as `python -I shim_entry.py DIR TOOL ARGS…`. Without arguments it prints "ready", as a check
+that Python starts.
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ if __name__ == "__main__":
     directory, tool, *args = sys.argv[1:]
     sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
     try:
-        import readcache  # noqa: F401  this one, wherever another one may be
+        import readcache  # noqa: F401  import this copy, even if another one is on the path
 
         sys.path.append(sys.path.pop(0))
         from readcache.cli.shim_run import run_shim
 
         end = run_shim(directory, tool, args)
-    except Exception:  # readcache was taken away, there is no memory: what `run_shim` would do must do without it
+    except Exception:  # readcache was removed, or there is no memory: do the work of `run_shim` without readcache
         _signal.signal(_signal.SIGPIPE, _signal.SIG_DFL)
         shell = os.environ.get("READCACHE_BASH") or "bash"
         words = [shell, "-c", args[1]] if tool == "readcache-run" else [tool, *args]
         os.execvp(words[0], words)
     with contextlib.suppress(OSError):
         sys.stdout.flush()
-    os._exit(end)  # taking the interpreter down would take 7 ms
+    os._exit(end)  # a normal exit of the interpreter would take 7 ms

@@ -1,4 +1,4 @@
-"""The files of a directory of shims: writing them, finding them again, removing them, and what is wrong with them.
+"""The files of a directory of shims: write, find, check and remove them.
 
 The client is a small C program, built with the package. It asks the server without starting Python.
 """
@@ -19,29 +19,29 @@ from readcache.core.model.errors import ReadcacheError
 from readcache.process.plan import RUN
 from readcache.serve.stop import answers
 
-_CLIENT_MARK = f"READCACHE_ALONE={__version__}\0".encode()  # stands in the client of this version, and in no other
-# First programs of 6,482 recorded reads: sed 3,067, cat 2,323, nl 554, head 354, tail 177. grep prints
-# differently into a terminal, so that it is left alone.
+_CLIENT_MARK = f"READCACHE_ALONE={__version__}\0".encode()  # only the client of this version contains it
+# First programs of 6,482 recorded reads: sed 3,067, cat 2,323, nl 554, head 354, tail 177. grep has no shim, because it
+# prints differently into a terminal.
 DEFAULT_TOOLS = ("cat", "head", "tail", "sed", "nl")
 TOOLS = (*DEFAULT_TOOLS, "gsed")
-MARK = ".readcache-shims"  # its lines are the tools, and the version
+MARK = ".readcache-shims"  # a file whose lines are the tools, and the version
 _VERSION = f"version={__version__}"
 AGENT_SHELL, AGENT_COMMAND = "agent-shell.sh", "agent-command.sh"
-_UNFIT = ":\n$`\\"  # the first two end a name on PATH; the others bash expands in BASH_ENV
-BEHIND = ".tool"  # the scripts, where the client stands before them
+_UNFIT = ":\n$`\\"  # the first two end a name on PATH; bash expands the others in BASH_ENV
+BEHIND = ".tool"  # the subdirectory of the scripts, if the client has their names
 SOCKET = ".socket"  # the socket of the server for a sandbox that mounts this directory
 _PLACEHOLDER = re.compile("@([A-Z]+)@")
 
 
 def shim_sources() -> str:
-    """shims/ of a checkout; in an installed package it lies inside."""
+    """Return the directory with the sources of the shims: inside an installed package, or shims/ of a checkout."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     installed = os.path.join(package, "_shims")
     return installed if os.path.isdir(installed) else os.path.join(os.path.dirname(package), "shims")
 
 
 def find_client() -> str:
-    """The path of the client of this version; "" where none was built."""
+    """Return the path of the client of this version, or "" if none was built."""
     path = os.path.join(shim_sources(), "bin", "readcache")
     try:
         with open(path, "rb") as file:
@@ -52,7 +52,8 @@ def find_client() -> str:
 
 
 def client_state() -> str:
-    """What `doctor` says of it. ReadcacheError for the client of another version, as a checkout may have it."""
+    """Return the text about the client for `doctor`. Raise ReadcacheError if it is the client of another version, as
+    in an old checkout."""
     path = os.path.join(shim_sources(), "bin", "readcache")
     if find_client():
         return path
@@ -65,7 +66,7 @@ def client_state() -> str:
 
 
 def find_tools(directory: str) -> tuple[str, ...] | None:
-    """The tools of a directory of shims; None when `directory` is none."""
+    """Return the tools of a directory of shims, or None if `directory` is not one."""
     lines = _mark(directory)
     return _tools(lines) if lines else None
 
@@ -83,7 +84,7 @@ def _tools(lines: Sequence[str]) -> tuple[str, ...]:
 
 
 def _files(directory: str, tools: Sequence[str], client: str) -> dict[str, tuple[bytes, int]]:
-    """The files of an installation in `directory`: name -> (content, mode)."""
+    """Return the files of an installation in `directory`: name -> (content, mode). `client`: as for `write`."""
     values = {
         "PYTHON": shlex.quote(sys.executable),
         "ENTRY": shlex.quote(os.path.join(_package(), "cli", "shim_entry.py")),
@@ -109,9 +110,13 @@ def _files(directory: str, tools: Sequence[str], client: str) -> dict[str, tuple
 
 
 def write(directory: str, tools: Sequence[str], client: str) -> None:
-    """Replace each file in one step, because it may be running; remove files that only an earlier installation had. All
-    users may read it, whatever the umask: who installs is often another one than the agent. `client`: its path; "" for
-    scripts alone. OSError."""
+    """Write the files of an installation, and remove files that only an earlier installation had. Raise OSError on
+    failure.
+
+    `client`: the path of the client, or "" to install only scripts.
+    """
+    # Each file is replaced in one step, because it may be running. All users may read it, for any umask, because the
+    # agent often runs as another user than the one who installs.
     before, files = find_tools(directory), _files(directory, tools, client)
     _make_directory(directory, is_ours=before is not None)
     for name, (content, mode) in files.items():
@@ -124,7 +129,7 @@ def write(directory: str, tools: Sequence[str], client: str) -> None:
 
 
 def bring_up_to_date(directory: str) -> None:
-    """Writes what this version installs where another one's shims are, if we may."""
+    """Replace the shims of another version with the shims of this version, if permissions allow it."""
     directory = os.path.realpath(directory)
     lines = _mark(directory)
     if lines and _VERSION not in lines:
@@ -133,7 +138,8 @@ def bring_up_to_date(directory: str) -> None:
 
 
 def _make_directory(path: str, *, is_ours: bool) -> None:
-    """Missing parents too. A directory that existed before keeps its mode."""
+    """Create a directory and its missing parents, readable by all users. If the directory existed, change its mode only
+    if it is empty or contains shims (`is_ours`)."""
     missing = []
     while not os.path.isdir(path):
         missing.append(path)
@@ -146,7 +152,8 @@ def _make_directory(path: str, *, is_ours: bool) -> None:
 
 
 def remove(directory: str, tools: Sequence[str]) -> None:
-    """Remove what was installed, a dead socket, and the directory if it is empty then. OSError."""
+    """Remove the installed files, a dead socket, and the directory if it is empty afterwards. Raise OSError on
+    failure."""
     path, names = os.path.join(directory, SOCKET), _names(tools)
     is_dead = os.path.exists(path) and stat.S_ISSOCK(os.stat(path).st_mode) and not answers(path)
     _unlink(directory, {*names, SOCKET} if is_dead else names)
@@ -155,7 +162,7 @@ def remove(directory: str, tools: Sequence[str]) -> None:
 
 
 def find_problem(directory: str) -> Iterator[str]:
-    """What is wrong with the shims in `directory`, and what to do."""
+    """Yield a text for each problem of the shims in `directory`, with its solution."""
     tools = find_tools(directory)
     if tools is None:
         yield f"{directory} is not a directory of shims: run `readcache shims install {directory}`"
@@ -178,7 +185,7 @@ def find_problem(directory: str) -> Iterator[str]:
 
 
 def _changed(directory: str, tools: Sequence[str]) -> Iterator[str]:
-    """The files that are not as this version installs them."""
+    """Yield the paths of the files that differ from this version's."""
     for name, (content, mode) in _files(directory, tools, find_client()).items():
         path = os.path.join(directory, name)
         if not _has_content(path, content, mode):
@@ -186,13 +193,14 @@ def _changed(directory: str, tools: Sequence[str]) -> Iterator[str]:
 
 
 def socket_beside(directory: str) -> str:
-    """The socket in a directory of shims, where a server should listen for a sandbox; "" where there is none."""
+    """Return the path of the socket in a directory of shims, or "" if there is none. A server should listen there for a
+    sandbox."""
     path = os.path.join(directory, SOCKET)
     return path if os.path.lexists(path) else ""
 
 
 def find_unfit_name(directory: str) -> str | None:
-    """Why no shims can be in a directory of that name."""
+    """Return the reason why a directory with this name cannot contain shims, or None if it can."""
     if not set(_UNFIT).intersection(directory):
         return None
     todo = "choose a directory without ':', newline, '$', '`' and '\\'"
@@ -200,7 +208,7 @@ def find_unfit_name(directory: str) -> str | None:
 
 
 def find_closed_to_others(directory: str) -> str | None:
-    """The first file or directory that a read needs and that not every user may read; None when there is none."""
+    """Return the first path that a shim needs and that not every user can read, or None if all can be read."""
     python: tuple[str, ...] = (sys.executable, os.path.realpath(sys.executable), _package())
     for needed in (directory, *(() if socket_beside(directory) else python)):
         steps = [needed]
@@ -228,7 +236,7 @@ def _replace_file(path: str, data: bytes, mode: int) -> None:
 
 
 def _names(tools: Sequence[str]) -> set[str]:
-    """What may have been installed for these tools, with a client or without."""
+    """Return the names of all files that may have been installed for these tools, with a client or without."""
     programs = (*tools, RUN)
     return {AGENT_SHELL, AGENT_COMMAND, MARK, *programs, *(f"{BEHIND}/{name}" for name in programs)}
 
@@ -237,12 +245,12 @@ def _unlink(directory: str, names: set[str]) -> None:
     for name in names:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(os.path.join(directory, name))
-    with contextlib.suppress(OSError):  # others' files are in it, or it is not there
+    with contextlib.suppress(OSError):  # it contains other files, or does not exist
         os.rmdir(os.path.join(directory, BEHIND))
 
 
 def _identities_can_be_read() -> bool:
-    """Can a script tell what its stdout is? See shims/agent-shell.sh."""
+    """Return True if a script can identify its stdout. See shims/agent-shell.sh."""
     try:
         with open("/proc/self/fdinfo/0", encoding="ascii") as file:
             return "\nino:" in file.read()

@@ -1,9 +1,9 @@
-"""A PATH shim's other half: runs the real tool for the agent's own shell, and prints what is left after judging.
+"""A PATH shim's other half: run the real tool for the agent's own shell, judge its output, and print the reply.
 
-The script has already checked that the agent reads its stdout. This checks the rest: the caller, which files the
+The script has already checked that the agent reads its stdout. This module checks the rest: the caller, which files the
 arguments read, and that all of them are plain files. In doubt this process becomes the real tool.
 
-Used where no client was built, or no server answers.
+It is used if no client was built, or if no server answers.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ _ALONE = "READCACHE_ALONE"  # the version of a client that found no server to as
 
 
 def run_shim(directory: str, tool: str, args: list[str]) -> int:
-    """Runs in place of `tool`, or for `readcache-run` in place of a shell. Returns the exit status, or becomes the
-    tool. `directory`: the directory of the calling shim."""
+    """Run instead of `tool`, or for `readcache-run` instead of a shell. Return the exit status, or become the tool.
+
+    `directory`: the directory of the calling shim.
+    """
     _make_the_next_call_faster(directory)
     if tool == RUN:
         return _whole_command(args[1], is_shell=args[0] == "--shell")
@@ -33,7 +35,7 @@ def run_shim(directory: str, tool: str, args: list[str]) -> int:
 
     try:
         return run_planned(plan, [tool, *args], _environment())
-    except OSError:  # no more processes or memory are allowed: there may be just enough for the tool alone
+    except OSError:  # out of processes or memory: there may be just enough for only the tool
         _become(tool, args)
 
 
@@ -45,7 +47,7 @@ def _whole_command(command: str, *, is_shell: bool) -> int:
 
 
 def _make_the_next_call_faster(directory: str) -> None:
-    """Starts the server that a client did not find. A client of another version is replaced."""
+    """Start the server that a client did not find. Replace a client of another version."""
     version = os.environ.pop(_ALONE, "")
     if not version:
         return
@@ -59,7 +61,7 @@ def _make_the_next_call_faster(directory: str) -> None:
 
 
 def _become(tool: str, args: list[str]) -> NoReturn:
-    """This process becomes the real tool, as if it had been that from the start."""
+    """Become the real tool, as if this process had been the tool from the start."""
     try:
         child.become([tool, *args], _environment())
     except OSError as error:
@@ -72,26 +74,26 @@ def _environment() -> dict[str, str]:
 
 
 def _plan(tool: str, args: list[str]) -> Plan | None:
-    """None: in doubt whether running the tool prints lines of regular files and nothing else."""
+    """Return the plan for a tool. Return None unless the tool certainly prints only lines of regular files."""
     from readcache.process.virtual import is_virtual
 
     try:
         if (line := _agents_line()) is None:
             return None
         plan = plan_call(Caller("tool", [tool, *args], os.getcwd(), os.environ, line=line), is_virtual)
-    except (OSError, ValueError):  # the caller is another user's, or the directory is gone
+    except (OSError, ValueError):  # the caller belongs to another user, or the directory was removed
         return None
     named = [arg for arg in args if os.path.lexists(arg)]
     return plan if plan and all(map(_is_readable_file, (*plan.reading.keys, *named))) else None
 
 
 def _agents_line() -> list[str] | None:
-    """The command line of the calling shell, empty where it became this process. None if the caller is not the shell
-    that wrote itself down any more. OSError where /proc may not be read.
+    """Return the command line of the calling shell. It is empty if the shell became this process.
 
-    A program that the shell became (`bash -c ./submit`) has its pid and its stdout; but it was started with this very
-    variable in its environment, and the shell was not; a bash that it became writes down another one.
+    Return None if the caller is no longer the shell that recorded itself. Raise OSError if /proc cannot be read.
     """
+    # A program that the shell became (`bash -c ./submit`) has the shell's process ID and stdout. But its environment
+    # had this value of the variable at its start, and the shell's had not. A bash that it became records another value.
     sink = os.environ[SINK]
     pid = sink.partition(" ")[0]
     if int(pid) != os.getppid():

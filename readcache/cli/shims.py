@@ -1,4 +1,4 @@
-"""`shims`: puts the shims of shims/ into a directory, takes them out again, and says how a sandbox gets at them."""
+"""`shims`: install shims into a directory, remove them, and print the variables with which a sandbox uses them."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from readcache.core.model.policy import Policy
 from readcache.process.settings import Settings, session_variable
 from readcache.process.state import state_directory, store_file
 
-MEMORY = "shims"  # in the state directory: where shims were installed, a line each
+MEMORY = "shims"  # a file in the state directory: the directories of installed shims, one a line
 
 
 def shims_command(options: argparse.Namespace, settings: Settings) -> int:
-    """`install`, `uninstall` or `env`. ReadcacheError."""
+    """Run `install`, `uninstall` or `env`. Return 0. Raise ReadcacheError on failure."""
     if options.action == "install":
         return install(options.dir, options.tools)
     if options.action == "uninstall":
@@ -33,7 +33,8 @@ def shims_command(options: argparse.Namespace, settings: Settings) -> int:
 def install(directory: str, tools: Sequence[str]) -> int:
     """Write a shim for each tool into `directory`, creating it. A second call brings everything up to date.
 
-    UsageError for a tool that cannot be shimmed; ReadcacheError if another file has the name.
+    Raise UsageError for a tool that cannot be shimmed. Raise ReadcacheError if another file has a shim's name, or if
+    the files cannot be written.
     """
     named = dict.fromkeys(name for given in tools for name in given.split(",") if name)
     chosen = tuple(named) or shim_files.DEFAULT_TOOLS
@@ -62,7 +63,7 @@ def install(directory: str, tools: Sequence[str]) -> int:
 
 
 def uninstall(directory: str) -> int:
-    """Takes the shims out of `directory`, and the directory when nothing else is in it."""
+    """Remove the shims from `directory`, and the directory if it is empty then. Raise ReadcacheError on failure."""
     directory, tools = _installation(directory)
     try:
         shim_files.remove(directory, tools)
@@ -77,10 +78,12 @@ def uninstall(directory: str) -> int:
 
 
 def env(directory: str, settings: Settings, *, launch: bool = False, whole_command: bool = False) -> int:
-    """Print what the agent's own shell must `eval`: session, store, and the recording of its stdout. `launch`: print
-    the harness's environment instead, so that each bash it starts does that by itself; with `whole_command`, by the
-    whole-command way. An existing BASH_ENV is kept: ours sources it. UsageError if bash would expand the directory's
-    name."""
+    """Print lines that the agent's own shell must `eval`: session, store, and the recording of its stdout.
+
+    `launch`: print the harness's environment instead, so that each bash that it starts does the same by itself.
+    `whole_command`: like `launch`, in whole-command mode. An existing BASH_ENV is kept, because readcache's BASH_ENV
+    sources it. Raise UsageError if bash would expand the directory's name.
+    """
     directory, _ = _installation(directory)
     if problem := shim_files.find_unfit_name(directory):
         raise UsageError(problem)
@@ -114,14 +117,14 @@ def env(directory: str, settings: Settings, *, launch: bool = False, whole_comma
 
 
 def kept_bash_env(environ: Mapping[str, str]) -> str:
-    """The sandbox's own BASH_ENV, also where ours has taken its place; "" when there is none."""
+    """Return the sandbox's own BASH_ENV, also if readcache's BASH_ENV has replaced it, or "" if there is none."""
     given = environ.get("BASH_ENV", "")
     is_ours = os.path.basename(given) in (shim_files.AGENT_SHELL, shim_files.AGENT_COMMAND)
     return environ.get("READCACHE_BASH_ENV", "") if is_ours else given
 
 
 def _installation(given: str) -> tuple[str, tuple[str, ...]]:
-    """The real path of a directory of shims, and its tools. ReadcacheError if it is not one."""
+    """Return the real path of a directory of shims, and its tools. Raise ReadcacheError if it is not one."""
     directory = os.path.realpath(given)
     tools = shim_files.find_tools(directory)
     if tools is None:
@@ -132,7 +135,7 @@ def _installation(given: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _remember(directory: str) -> None:
-    """For `remembered_directories`."""
+    """Record a directory of shims for `remembered_directories`. Ignore failures."""
     with contextlib.suppress(OSError, UsageError):
         os.makedirs(state_directory(), mode=0o700, exist_ok=True)
         if directory not in remembered_directories():
@@ -141,7 +144,8 @@ def _remember(directory: str) -> None:
 
 
 def remembered_directories() -> list[str]:
-    """The directories of shims that this user installed and that are still there. UsageError."""
+    """Return the directories of shims that this user installed and that still exist. Raise UsageError without a home
+    directory."""
     with (
         contextlib.suppress(FileNotFoundError),
         open(os.path.join(state_directory(), MEMORY), encoding="utf-8") as file,
@@ -155,7 +159,7 @@ def remembered_directories() -> list[str]:
 
 
 def find_directories(environ: Mapping[str, str]) -> list[str]:
-    """The directories of shims that PATH and BASH_ENV lead to."""
+    """Return the directories of shims in PATH and BASH_ENV."""
     candidates = [*environ.get("PATH", "").split(":"), os.path.dirname(environ.get("BASH_ENV", ""))]
     found = (os.path.realpath(directory) for directory in candidates if directory)
     return list(dict.fromkeys(directory for directory in found if shim_files.find_tools(directory) is not None))

@@ -1,4 +1,4 @@
-"""`log`, `stats` and `watch`, and the session that they and `explain` are about."""
+"""`log`, `stats` and `watch`, and the opening of the session for them and for `explain`."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ from readcache.process.state import is_missing, require_recorded
 if TYPE_CHECKING:
     from rich.panel import Panel
 
-LABEL_CHARS = 60  # of a command, at least
-OTHER_CHARS = 100  # of a line, besides that
+LABEL_CHARS = 60  # characters of a command that are always shown
+OTHER_CHARS = 100  # characters of a line without the command
 _COUNTERS = {
     "calls": "calls that were answered",
     "output_chars": "characters that they printed, as far as the harness shows them",
@@ -52,16 +52,17 @@ _COUNTERS = {
     "missed": "tool results that were not judged, and shown as they were",
     "tokens_saved_if_on": "would have been saved, had readcache not only advised",
 }
-SECONDS = 0.5  # between two looks at the store
-ABOVE_AND_BELOW = 4  # lines of the terminal that are not rows of the table
+SECONDS = 0.5  # between two checks of the store
+ABOVE_AND_BELOW = 4  # lines of the terminal outside the table's rows
 
 
 @contextmanager
 def open_recorded(settings: Settings, at: str | None = None) -> Iterator[tuple[Session, Cursor]]:
-    """The named session, or the newest one in the store, with a note on stderr; and its log, up to the end or to the
-    answer of the call `at`.
+    """Yield the named session, and a cursor at the end of its log, or right after the answer of the call `at`.
 
-    ReadcacheError when there is no such store, session or call."""
+    If no session is named, yield the newest one in the store, and print a note on stderr. Raise ReadcacheError if there
+    is no such store, session, agent or call.
+    """
     spec = settings.store_spec()
     require_recorded(spec)
     session_id = settings.session or _newest(spec)
@@ -82,7 +83,7 @@ def open_recorded(settings: Settings, at: str | None = None) -> Iterator[tuple[S
 
 
 def recorded(spec: str) -> list[tuple[str, str, int, float]]:
-    """The contexts in the store at `spec`, as `Store.sessions`; none where it is not there yet."""
+    """Return the contexts in the store at `spec`, as `Store.sessions`, or an empty list if it does not exist yet."""
     if is_missing(spec):
         return []
     with closing(open_store(spec)) as store:
@@ -103,14 +104,14 @@ def _newest(spec: str) -> str:
 
 
 def log_command(options: argparse.Namespace, settings: Settings) -> int:
-    """Every context's events, oldest first."""
+    """Print the session's events, for all of its readers, oldest first. Return 0."""
     with open_recorded(settings, options.at) as (_, cursor):
         print_table(map(row, cursor.past), width(NO_TERMINAL))
     return 0
 
 
 def stats_command(options: argparse.Namespace, settings: Settings) -> int:
-    """The counters of one context."""
+    """Print the counters of one reader, as a table or as JSON. Return 0."""
     with open_recorded(settings, options.at) as (session, cursor):
         counts = {**dict.fromkeys(_COUNTERS, 0), **cursor.view.calls.counts}
     if options.json:
@@ -125,28 +126,28 @@ def stats_command(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def row(record: Record) -> tuple[str, ...]:
-    """One event: when, whose, of which call, what happened, how much or to what, by what."""
+    """Return the cells for one event: time, agent, call ID, what happened, how much, and the command or a detail."""
     return (clock(record.at), record.agent_id, call_of(record.event), *_describe(record.event))
 
 
 def short(label: str) -> str:
-    """The beginning of a command, as one line: longer in a wide terminal."""
+    """Return the beginning of a command as one line. It is longer in a wide terminal."""
     label, most = one_line(" ".join(label.split())), max(LABEL_CHARS, width(0) - OTHER_CHARS)
     return label if len(label) <= most else label[: most - 1] + "…"
 
 
 def clock(at: float) -> str:
-    """Local time."""
+    """Return the local time as text. `at`: seconds since the epoch."""
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
 
 
 def call_of(event: Event) -> str:
-    """The event's call id; "-" when it has none."""
+    """Return the event's call ID, or "-" if it has none."""
     return getattr(event, "call_id", "") or "-"
 
 
 def _describe(event: Event) -> tuple[str, str, str]:
-    """(what happened, how many characters, to what)."""
+    """Return (what happened, how much, the command or a detail) for an event."""
     if isinstance(event, Delivered):
         return (*_delivered(event), short(event.label))
     if isinstance(event, Wrote):
@@ -162,7 +163,7 @@ def _describe(event: Event) -> tuple[str, str, str]:
         return "not judged", f"{event.count:,} results", event.why
     if isinstance(event, Failed):
         return f"failed/{event.cause}", "", event.detail
-    return type(event).__name__.lower(), "", ""  # of a compactor's list
+    return type(event).__name__.lower(), "", ""  # an event of a compactor
 
 
 def _delivered(event: Delivered) -> tuple[str, str]:
@@ -175,7 +176,8 @@ def _delivered(event: Delivered) -> tuple[str, str]:
 
 
 def watch_command(options: argparse.Namespace, settings: Settings) -> int:
-    """Shows the named session, or whichever is the newest, until Ctrl-C. ReadcacheError."""
+    """Show the named session, or the one that is newest at the time, until Ctrl-C. Raise ReadcacheError if rich is not
+    installed, or if no such session was recorded."""
     try:
         from rich.live import Live
     except ImportError:
@@ -199,7 +201,8 @@ def watch_command(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def watched(cursor: Cursor, session: str, height: int) -> Panel:
-    """The session's newest events, as many as there is room for, below what adds up for the cursor's reader."""
+    """Return a panel with the session's newest events, as many as fit into `height` lines. Its title has the sums for
+    the cursor's reader."""
     from rich.panel import Panel
     from rich.table import Table
     from rich.text import Text

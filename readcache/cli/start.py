@@ -1,4 +1,5 @@
-"""Where the command line starts: a hook that a server answers needs no more than this, all else is in `main`."""
+"""The entry point of the command line. A hook that a server answers needs only this module. All other commands use
+`main`."""
 
 from __future__ import annotations
 
@@ -10,8 +11,8 @@ if TYPE_CHECKING:
 
 
 def start_command_line(argv: Sequence[str] | None = None) -> int:
-    """Runs one command line (default: this process's); returns the exit status."""
-    if sys.version_info < (3, 10):  # noqa: UP036 - pip refuses it, a checkout on PYTHONPATH cannot
+    """Run one command line (default: this process's). Return the exit status."""
+    if sys.version_info < (3, 10):  # noqa: UP036 - pip refuses such a Python, a checkout on PYTHONPATH cannot
         version, path = ".".join(map(str, sys.version_info[:3])), sys.executable
         sys.stderr.write(f"readcache: {path} is Python {version}, and readcache needs 3.10 or later: use another one\n")
         return 1

@@ -1,4 +1,5 @@
-"""`off` and `on`, and the current status: what `readcache` alone prints, whether each host works."""
+"""`off` and `on`, and the current status, which `readcache` prints without a command: the mode, and the state of each
+host."""
 
 from __future__ import annotations
 
@@ -16,12 +17,13 @@ from readcache.process.state import is_missing, is_off, off_file
 from readcache.report.answered import ReaderFold
 from readcache.report.totals import ENOUGH, HostCoverage
 
-_MOST_SESSIONS = 60  # the newest; each takes some milliseconds
+_MOST_SESSIONS = 60  # newest sessions that are read; each takes some milliseconds
 PAUSED = "off (`readcache off`): everything is shown; `readcache on` switches it on again"
 
 
 def coverage(spec: str) -> list[HostCoverage]:
-    """Return one for each host: of its newest sessions, as many as have enough results. StoreError."""
+    """Return the coverage of each host, from as many of its newest sessions as have enough results together. Raise
+    StoreError if the store cannot be read."""
     found = dict[str, HostCoverage]()
     if is_missing(spec):
         return []
@@ -37,12 +39,14 @@ def coverage(spec: str) -> list[HostCoverage]:
 
 
 def coverage_lines(spec: str) -> list[str]:
-    """Return a line for each host in which results were not judged, or no marker reached the model. StoreError."""
+    """Return a line for each host in which results were not judged, or no marker reached the model. Raise StoreError if
+    the store cannot be read."""
     return [line for host in coverage(spec) if (line := host.line())]
 
 
 def check_coverage(settings: Settings) -> str:
-    """Return how many of the newest results were judged. ReadcacheError if readcache does not work in a host."""
+    """Return a text with the number of newest results that were judged. Raise ReadcacheError if readcache does not work
+    in a host."""
     found = coverage(settings.store_spec())
     if problems := [problem for host in found if (problem := host.problem())]:
         raise ReadcacheError("; ".join(problems))
@@ -51,7 +55,8 @@ def check_coverage(settings: Settings) -> str:
 
 
 def off_command(_: argparse.Namespace, __: Settings) -> int:
-    """Nothing is omitted from now on, in processes that run already too. ReadcacheError."""
+    """Stop all omissions from now on, also in running processes. Return 0. Raise ReadcacheError if that cannot be
+    recorded."""
     path = off_file()
     try:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
@@ -63,7 +68,7 @@ def off_command(_: argparse.Namespace, __: Settings) -> int:
 
 
 def on_command(_: argparse.Namespace, __: Settings) -> int:
-    """The end of `off`. ReadcacheError."""
+    """End the effect of `off`. Return 0. Raise ReadcacheError if the file cannot be removed."""
     was_off, path = is_off(), off_file()
     try:
         with contextlib.suppress(FileNotFoundError):
@@ -75,7 +80,8 @@ def on_command(_: argparse.Namespace, __: Settings) -> int:
 
 
 def say_status(settings: Settings) -> int:
-    """On or off, the hosts, the last session, and what to do next. ReadcacheError."""
+    """Print the mode, the hosts, the last session, and the next step. Return 0. Raise ReadcacheError if the store
+    cannot be read."""
     from readcache.cli.hosts import memory, switched_on
     from readcache.cli.show import clock, recorded
     from readcache.hosts.settings_files.switch import Switch

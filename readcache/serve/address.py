@@ -1,8 +1,8 @@
-"""Finds, reaches and starts the server of a user and a store.
+"""Find, reach and start the server of a user and a store.
 
 A client lives for one tool call, and a missing server costs it only speed. So nothing here waits, and slow imports are
-avoided. The server holds a lock while it lives. A client that finds no server takes the lock and passes it to the
-server that it starts, so that no two start at once.
+avoided. The server keeps a lock while it lives. A client that finds no server takes the lock and passes it to the
+server that it starts, so that two clients never start one each.
 """
 
 from __future__ import annotations
@@ -18,31 +18,37 @@ import readcache
 from readcache.core.model.errors import UsageError
 
 LOCK = ".lock"  # at the end of a socket's path: the file that its server has locked
-LOCK_FD = 3  # on which a server that was started gets its lock
-SOON = 2.0  # seconds; a server that died so soon after its start is not started again at once
-ASIDE = 30  # seconds in which no client asks a server that has let one wait
-_LONGEST = 100  # bytes of a socket's path that every system takes
+LOCK_FD = 3  # the file descriptor on which a started server gets its lock
+SOON = 2.0  # seconds after a start in which no other server is started, even if the first one died
+ASIDE = 30  # seconds in which no client asks a server that kept a client waiting
+_LONGEST = 100  # bytes of a socket's path that every system accepts
 _ROOM_FOR_CREDENTIALS = 12  # struct ucred: three numbers of 32 bits
 _FNV_START, _FNV_FACTOR = 0xCBF29CE484222325, 0x100000001B3  # FNV-1a of 64 bits: short to write in C, too
-# Of the variables those that say where things are, and how long they stay. Whoever asks first has others, secrets among
-# them.
+# The server gets only these variables: they say where files are, and how long to keep them. The environment of the
+# first client has others, including secrets.
 _KEPT_VARIABLES = ("HOME", "LANG", "LC_ALL", "LC_CTYPE", "PATH", "READCACHE_KEEP", "TMPDIR", "XDG_STATE_HOME")
 _BOOT = "import sys; sys.path += sys.argv.pop(1).split(chr(58)); from readcache.cli.main import main; sys.exit(main())"
 
 
 class NoServer(Exception):
-    """There is none, or none that can be trusted."""
+    """Raised if there is no server, or none that can be trusted."""
 
 
 def socket_path(state: str, store: str) -> str:
-    """Where the server for `store`, an absolute path, listens: one name for each version and store, below the state
-    directory. An old version's server has another name, gets no more clients, and ends."""
+    """Return the path at which the server for `store`, an absolute path, listens.
+
+    It is below the state directory, and differs for each version and store. So the server of an old version gets no
+    more clients, and ends.
+    """
     return os.path.join(state, "serve", f"{readcache.__version__}-{_digest(os.fsencode(store)):016x}")
 
 
 def server_paths(store: str) -> tuple[str, str]:
-    """(where the server of a store listens, the store's file). `store`: as it was named, "" for the default one.
-    UsageError, also for a store that is on a server itself."""
+    """Return (the path at which the server of a store listens, the store's file).
+
+    `store`: the store as the user named it, or "" for the default store. Raise UsageError if it is not usable, or if it
+    is on a server itself.
+    """
     from readcache.process.state import default_store, state_directory, store_file
 
     file = store_file(store or default_store())
@@ -52,8 +58,12 @@ def server_paths(store: str) -> tuple[str, str]:
 
 
 def socket_store(path: str) -> str:
-    """The default store of a server at a socket. Its clients may be sandboxes, which can read and write every
-    conversation in the store, so it has no others. UsageError when there is no home directory to put it into."""
+    """Return the path of the default store for a server at the socket `path`. Raise UsageError if there is no home
+    directory for it.
+
+    The store belongs to this socket only, because the clients may be sandboxes, which can read and write every
+    conversation in it.
+    """
     from readcache.process.state import SOCKET_STORE, state_directory
 
     digest = _digest(os.fsencode(os.path.realpath(os.path.expanduser(path))))
@@ -61,7 +71,8 @@ def socket_store(path: str) -> str:
 
 
 def reach(path: str, seconds: float) -> _socket.socket:
-    """A connection to the server at `path`, on which nothing takes longer than `seconds`. NoServer."""
+    """Return a connection to the server at `path`. Each operation on it takes at most `seconds`. Raise NoServer if no
+    trusted server answers."""
     try:
         folder = open_folder(os.path.dirname(path))
     except OSError as error:
@@ -86,23 +97,24 @@ def reach(path: str, seconds: float) -> _socket.socket:
 
 
 def is_left_aside(path: str) -> bool:
-    """True while the server at `path` is not to be asked. OSError."""
+    """Return True while clients should not ask the server at `path`. Raise OSError if its socket cannot be read."""
     return 0 < os.stat(path, follow_symlinks=False).st_atime - time.time() <= ASIDE
 
 
 def leave_aside(path: str) -> None:
-    """The server at `path` hangs: tell other clients not to ask it for a while. OSError.
+    """Keep other clients from asking the server at `path`, which hangs, for `ASIDE` seconds. Raise OSError on failure.
 
-    The socket's time of access says until when: clients look at the socket anyway, its next server has a new one, and
-    by its time of change a server knows that the socket is still its own.
+    The socket's access time says until when. Clients check the socket anyway, and the next server has a new socket.
     """
+    # Keep the modification time: by it a server knows that the socket is still its own.
     found = os.stat(path, follow_symlinks=False)
     until = time.time_ns() + ASIDE * 10**9
     os.utime(path, ns=(until, found.st_mtime_ns), follow_symlinks=False)
 
 
 def open_folder(path: str) -> int:
-    """A descriptor of a socket's directory. OSError; NoServer if others can write to it."""
+    """Return a descriptor of a socket's directory. Raise OSError if it cannot be opened, and NoServer if it belongs to
+    another user or others can write to it."""
     folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     found = os.fstat(folder)
     if found.st_uid != os.geteuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
@@ -112,8 +124,8 @@ def open_folder(path: str) -> int:
 
 
 def short_name(path: str, folder: int) -> str:
-    """A name with which `path` can be bound or connected, even if it is too long for a socket, while its directory is
-    open."""
+    """Return a name with which `path` can be bound or connected, even if it is too long for a socket. The name works
+    while `folder`, the descriptor of its directory, is open."""
     through = f"/proc/self/fd/{folder}"
     if len(os.fsencode(path)) > _LONGEST and os.path.isdir(through):
         return os.path.join(through, os.path.basename(path))
@@ -121,7 +133,7 @@ def short_name(path: str, folder: int) -> str:
 
 
 def peer(connection: _socket.socket) -> tuple[int | None, int | None]:
-    """(process id, user id) of the other end; None where the system does not tell."""
+    """Return (process ID, user ID) of the other end. Both are None if the system does not report them."""
     option = getattr(_socket, "SO_PEERCRED", None)
     if option is None:
         return None, None
@@ -130,13 +142,17 @@ def peer(connection: _socket.socket) -> tuple[int | None, int | None]:
 
 
 def is_ours(connection: _socket.socket) -> bool:
-    """False for another user's process, where the system tells; the socket's mode keeps those out everywhere."""
+    """Return False if the other end is a process of another user, except root. Return True if the system does not say:
+    the socket's mode keeps other users out on every system."""
     return peer(connection)[1] in (None, os.geteuid(), 0)
 
 
 def take_lock(path: str) -> int | None:
-    """A descriptor that holds the lock of the server at `path`; None where a server has it, or the file was taken away
-    in this moment. OSError."""
+    """Return a descriptor that has locked the lock file of the server at `path`.
+
+    Return None if a server has the lock, or if the file was removed in the meantime. Raise OSError if the file cannot
+    be opened.
+    """
     lock = os.open(path + LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -149,7 +165,8 @@ def take_lock(path: str) -> int | None:
 
 
 def inherited_lock(path: str) -> int | None:
-    """The descriptor of the lock that this process was started with, if it is that of the server at `path`."""
+    """Return the descriptor of the lock that this process inherited, or None if it is not the lock of the server at
+    `path`."""
     try:
         if os.path.samestat(os.fstat(LOCK_FD), os.stat(path + LOCK)):
             fcntl.flock(LOCK_FD, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -161,10 +178,10 @@ def inherited_lock(path: str) -> int | None:
 
 
 def start(path: str, store: str) -> bool:
-    """Starts a server at `path` for `store`, an absolute path, unless there is one, or one has just died. Does not wait
-    until it answers. False where nothing was started."""
+    """Start a server at `path` for `store`, an absolute path, unless one is running or was started less than `SOON`
+    seconds ago. Do not wait until it answers. Return False if nothing was started."""
     try:
-        for directory in (os.path.dirname(os.path.dirname(path)), os.path.dirname(path)):  # the mode is the last one's
+        for directory in (os.path.dirname(os.path.dirname(path)), os.path.dirname(path)):  # `mode` is for the last one
             os.makedirs(directory, mode=0o700, exist_ok=True)
         os.close(open_folder(os.path.dirname(path)))
         lock = take_lock(path)
@@ -184,7 +201,7 @@ def start(path: str, store: str) -> bool:
 
 
 def server_words(store: str) -> list[str]:
-    """The words that start the server; it finds its lock on `LOCK_FD`."""
+    """Return the command line that starts the server. The server finds its lock on `LOCK_FD`."""
     packages = os.path.dirname(os.path.dirname(os.path.abspath(readcache.__file__)))
     return [sys.executable, "-I", "-c", _BOOT, packages, "serve", "--on-demand", "--store", store]
 
@@ -211,7 +228,7 @@ def _start_apart(words: list[str], lock: int) -> None:
 
 
 def _require_socket(name: str, folder: int) -> None:
-    """OSError; NoServer for what is not a socket."""
+    """Raise NoServer if the file is not a socket, and OSError if it does not exist."""
     if not stat.S_ISSOCK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
         raise NoServer(f"{name} exists and is not a socket")
 

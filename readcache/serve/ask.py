@@ -1,7 +1,7 @@
-"""`readcache hook` by the server: asks the one that is there, and prints what it answers.
+"""`readcache hook` by a server: ask the running server, and print its answer.
 
-A host starts this at each tool call, and its user waits: what is imported here is what a start of Python does not have
-already, and no more. If no server answers, `hook` does the work in this process, and starts a server for the next time.
+A host starts this at each tool call, and its user waits, so this module imports as little as possible. If no server
+answers, `hook` does the work in this process, and starts a server for the next time.
 """
 
 from __future__ import annotations
@@ -12,38 +12,44 @@ import sys
 from readcache import __version__
 from readcache.process.mode import OFF, acts, mode_named
 
-# Seconds until the server takes a call, and until it answers: some hosts write down what a hook has to read while it
-# runs. What then is left of `HOOK_SECONDS` is for a process to do the same.
+# Seconds until the server accepts a call, and seconds until it answers. The answer may take longer, because some hosts
+# write the transcript that a hook must read while the hook runs. The rest of `HOOK_SECONDS` is for this process to do
+# the same work if the server does not answer.
 SOON, PATIENCE = 0.5, 2.5
 _MOST = 64 * 1024 * 1024  # bytes of an answer
 
 
 def ask_hook(words: list[str]) -> bytes | None:
-    """Have the server answer one event from stdin. `words`: the command line after `hook`. None when that was done;
-    else what was read from stdin, for `hook` to answer."""
-    # The compiled program that became this one says its version: one of another version asked for another server.
+    """Have the server answer one event from stdin. Return None if it did. Otherwise return the data from stdin, for
+    `hook` to answer.
+
+    `words`: the command line after `hook`.
+    """
+    # The compiled program that became this process names its version. If it asked the server of the same version, do
+    # not ask again. A program of another version asked another server.
     data, was_asked = b"", os.environ.pop("READCACHE_ALONE", "") == __version__
     try:
-        data = sys.stdin.buffer.read()  # also where nothing is done: the host is writing it
+        data = sys.stdin.buffer.read()  # also if nothing is done, because the host is writing it
         return None if not was_asked and _is_wanted() and _is_answered(words, data) else data
     except Exception:  # no server is a correct state
         return data
 
 
 def start_server(words: list[str]) -> None:
-    """Starts the server that `ask_hook` did not find, for the next time; does not wait for it."""
+    """Start the server that `ask_hook` did not find, for the next time. Do not wait for it."""
     from readcache.serve import address
     from readcache.serve.address import server_paths
 
     try:
         if _is_wanted():
             address.start(*server_paths(_store(words)))
-    except Exception:  # it costs nothing but speed
+    except Exception:  # a missing server costs only speed
         pass
 
 
 def _is_wanted() -> bool:
-    """READCACHE_SERVER=off: no server is asked or started. READCACHE=off: nothing at all is done."""
+    """Return False if no server may be asked or started: READCACHE_SERVER is off, or READCACHE switches readcache
+    off."""
     return os.environ.get("READCACHE_SERVER") not in OFF and acts(mode_named(os.environ))
 
 
@@ -79,13 +85,13 @@ def _is_printed(text: bytes) -> bool:
     try:
         while text:
             text = text[os.write(1, text) :]
-    except OSError:  # no one reads it, nor anything printed instead
+    except OSError:  # nobody reads it, and nobody would read another answer
         return False
     return True
 
 
 def _store(words: list[str]) -> str:
-    """The store as it is named; an option wins over the environment."""
+    """Return the store as the user named it. The option overrides the environment."""
     if "--store" in words[:-1]:
         return words[words.index("--store") + 1]
     return os.environ.get("READCACHE_STORE", "")

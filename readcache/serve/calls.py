@@ -1,9 +1,9 @@
-"""The server's end of the short way: judges the calls of clients without Python, as `run` and the shims judge theirs.
+"""The server's end of the frame protocol: judge the calls of clients without Python, as `run` and the shims do.
 
-    way = ShortWay("/home/u/.local/state/readcache/readcache.db")
-    way.converse(connection)                   # one call; in a thread of its own
+    server = FrameServer("/home/u/.local/state/readcache/readcache.db")
+    server.converse(connection)                # one call; in a thread of its own
 
-Paths are only names here: the server opens and runs nothing of the client's.
+Paths are only names here: the server opens none of the client's files and runs none of its commands.
 """
 
 from __future__ import annotations
@@ -33,34 +33,36 @@ _known_rules = lru_cache(maxsize=256)(rules_of)
 
 
 class Hooks(Protocol):
-    """Answers hooks, as `ServedHooks` does."""
+    """Answer hooks, as `ServedHooks` does."""
 
-    calls: int  # that were answered
+    calls: int  # number of answered calls
 
     def converse(self, caller: Caller, client: FrameClient) -> None:
-        """Answers one event. OSError when the connection breaks."""
+        """Answer one event. Raise OSError if the connection breaks."""
 
     def __len__(self) -> int:
-        """How many conversations are held for the next event."""
+        """Return the number of conversations that are kept in memory for the next event."""
 
     def close(self) -> None:
-        """The server ends."""
+        """End all conversations, because the server ends."""
 
 
 class FrameServer:
-    """Judges the calls of any number of clients by the log in one store, whose absolute path is given. Safe to call
-    from any thread. `hooks`: None where none are answered. `sessions`: the conversations whose calls are judged; None
-    for all of them."""
+    """Judge the calls of any number of clients by the logs in one store. Safe to call from any thread.
+
+    `store`: its absolute path. `hooks`: answers hooks, or None to answer no hooks. `sessions`: the conversations whose
+    calls are judged, or None for all.
+    """
 
     def __init__(self, store: str, hooks: Hooks | None = None, sessions: frozenset[str] | None = None) -> None:
         self._store, self._hooks, self._sessions = store, hooks, sessions
         self.logs = OpenLogs(store)
-        self.causes: Counter[str] = Counter()  # why clients did without us
+        self.causes: Counter[str] = Counter()  # why clients continued without readcache
         self._calls, self._began = 0, time.time()
 
     def converse(self, connection: socket.socket, silent: AbstractContextManager[None] | None = None) -> None:
-        """One connection, until it is of no more use. `silent` is entered until its head has come. OSError when it
-        breaks."""
+        """Serve one connection to its end. `silent` is entered until its head has arrived. Raise OSError if the
+        connection breaks."""
         with silent or contextlib.nullcontext():
             is_post = connection.recv(1, socket.MSG_PEEK) == http.FIRST
             client = http.HttpClient(connection) if is_post else FrameClient(connection)
@@ -83,7 +85,7 @@ class FrameServer:
                 self.causes[client.cause] += 1
 
     def close(self) -> None:
-        """The server ends."""
+        """Close the logs and end all conversations, because the server ends."""
         if self._hooks is not None:
             self._hooks.close()
         self.logs.close()
@@ -106,10 +108,10 @@ class FrameServer:
             tidy_once_a_day(plan.settings)
 
     def _follow(self, plan: Plan, client: FrameClient, open_log: OpenLog) -> None:
-        """From the verdict on."""
+        """Send the verdict, and judge or log the call when its command has ended."""
         try:
-            # Before the verdict: with it the command runs, and the next one may be here as soon as it has ended. Until
-            # it is logged what a command wrote, the next one waits for that.
+            # Start to wait before the verdict: the verdict starts the command, and the next call may arrive as soon as
+            # the command ends. The next call waits until this command's writes are logged.
             with open_log.waiting(client) if plan.reading.writes else contextlib.nullcontext():
                 client.send_verdict(plan)
                 if client.next_letter() == b"E":  # an output must still be judged
@@ -127,13 +129,14 @@ class FrameServer:
             failures.note_error(plan.settings.session, error)
             tell_failed(plan.settings.host)
         finally:
-            # Those that the store has not taken yet; when it does, they are in the log as well.
+            # Note failures that the store has not taken yet. They also enter the log when the store takes them.
             for failed in open_log.take_new_failures():
                 failures.note(plan.settings.session, failed.cause, failed.detail)
 
 
 def _judge(plan: Plan, status: int, output: bytes, client: FrameClient, open_log: OpenLog) -> None:
-    """Have the client print the reply, and commit it if it did. OSError."""
+    """Have the client print the reply, and commit the reply if it was printed. Raise OSError if the connection
+    breaks."""
     try:
         if (text := plan.text(output)) is not None:
             call, reader = plan.call(text, status), _reader(plan, open_log, client)
@@ -145,13 +148,16 @@ def _judge(plan: Plan, status: int, output: bytes, client: FrameClient, open_log
                 if at is not None:
                     pending.commit(at)
     finally:
-        if client.answered_at is None:  # it cannot be judged, or we failed
+        if client.answered_at is None:  # the output cannot be judged, or readcache failed
             _show(None, client, open_log)
 
 
 def _show(text: bytes | None, client: FrameClient, open_log: OpenLog) -> float | None:
-    """Have the client print a text, None for the real output. Return when the reader had it, None if it was not printed
-    to its end. OSError."""
+    """Have the client print a text, or the real output if `text` is None.
+
+    Return the time when the reader had it, in seconds since the epoch, or None if it was not printed to its end. Raise
+    OSError if the connection breaks.
+    """
     client.answer(text)
     client.next_letter()
     open_log.has_arrived(client)
@@ -159,5 +165,5 @@ def _show(text: bytes | None, client: FrameClient, open_log: OpenLog) -> float |
 
 
 def _reader(plan: Plan, open_log: OpenLog, client: FrameClient) -> Reader:
-    named = plan.settings._replace(agent="", store="", batch="", began=0.0)  # what no rule depends on
+    named = plan.settings._replace(agent="", store="", batch="", began=0.0)  # no rule depends on these fields
     return open_log.reader(_known_rules(named), client)

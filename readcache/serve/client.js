@@ -1,12 +1,12 @@
-// A client of `readcache serve` for Node and Bun. It is put in front of plugins, which hosts load from one file.
+// A client of `readcache serve` for Node and Bun. It comes before the code of a plugin, because hosts load one file.
 import { spawn } from "node:child_process"
 
 /** @typedef {{ conversation: string, agent?: string }} ReadcacheReader */
 
-// The server is started when it is first asked, and at most `mostStarts` times. `ask` gives the result of a method, or
-// rejects: then show the model the real output. It waits at most `deadline` milliseconds. A server that misses the deadline
-// is not asked again until it answers; after `aside` milliseconds it is ended, and another one started. A server that
-// prints anything but answers is ended at once.
+// The first request starts the server. It is started at most `mostStarts` times. `ask` resolves to the result of a
+// method, or rejects: then show the model the real output. It waits at most `deadline` milliseconds. A server that
+// misses the deadline is not asked again until it answers. After `aside` milliseconds it is killed, and another one is
+// started. A server that prints anything except answers is killed immediately.
 class ReadcacheServer {
   /** @type {import("node:child_process").ChildProcessByStdio<import("node:stream").Writable, import("node:stream").Readable, null> | undefined} */
   #child
@@ -17,7 +17,7 @@ class ReadcacheServer {
   #waiting = new Map()
 
   /**
-   * @param {string[]} command the words that start the server
+   * @param {string[]} command the command line that starts the server
    * @param {{ deadline?: number, aside?: number, mostStarts?: number, host?: string }} [options]
    */
   constructor([program, ...words], { deadline = 2000, aside = 30_000, mostStarts = 3, host = "" } = {}) {
@@ -42,7 +42,7 @@ class ReadcacheServer {
       rest = lines.pop() ?? ""
       for (const line of lines) if (this.#child === child) this.#hear(line)
     })
-    for (const each of [child, child.stdin, child.stdout]) if ("unref" in each) each.unref() // the host ends when it likes
+    for (const each of [child, child.stdin, child.stdout]) if ("unref" in each) each.unref() // so the host can exit
     return (this.#child = child)
   }
 
@@ -93,7 +93,8 @@ class ReadcacheServer {
   }
 
   /**
-   * Sends a request whose answer is of no interest, after those before it. False if no server runs: it is started by `ask`.
+   * Send a request after the earlier ones, without waiting for its answer. Return false if no server runs; only `ask`
+   * starts one.
    * @param {string} method
    * @param {ReadcacheReader} reader
    * @param {Record<string, unknown>} params
@@ -105,7 +106,7 @@ class ReadcacheServer {
   end() {
     this.mostStarts = 0
     const child = this.#child
-    child?.stdin.end() // it ends when it has heard all
+    child?.stdin.end() // the server exits when it has read everything
     setTimeout(() => child?.kill("SIGKILL"), this.deadline).unref()
   }
 }

@@ -1,8 +1,8 @@
-"""The clients on one socket: a thread for each, up to a limit, and only this user's. At the limit, the client that has
-asked nothing for longest makes room for the next.
+"""The clients on one socket: a thread for each, up to a limit, and only for clients of this user. At the limit, the
+client that has been silent longest makes room for the next.
 
-A thread that has served a client takes the next one. It starts another thread only if none is waiting, because a start
-takes as long as an answer.
+A thread that has served a client takes the next one. It starts another thread only if none is waiting, because starting
+a thread takes as long as an answer.
 """
 
 from __future__ import annotations
@@ -16,16 +16,19 @@ from collections.abc import Callable, Iterator
 
 from readcache.serve.address import is_ours
 
-SPARE = 4  # threads that wait for clients: as many as ask at once where a few agents work
+SPARE = 4  # threads that wait for clients: enough for the parallel requests of a few agents
 PAUSE = 0.05  # seconds
-SEND_SECONDS = 30  # a client that takes nothing for so long is given up
+SEND_SECONDS = 30  # the server gives up a client that reads nothing for this long
 Serve = Callable[[socket.socket], None]
 
 
 class Connections:
-    """`serve` gets each connection, in a thread of its own, and `refuse` those beyond the limit. Both may raise OSError
-    when the client has gone. `most`: how many there may be at once. `works_for`: False if a connection may be closed
-    while `silent` is entered for it."""
+    """Serve the connections of a socket, each in a thread of its own.
+
+    `serve` gets each connection, and `refuse` each one beyond the limit. Both may raise OSError if the client has left.
+    `most`: the maximum number of open connections. `works_for`: returns False if a connection may be closed while
+    `silent` is entered for it.
+    """
 
     def __init__(
         self, serve: Serve, refuse: Serve, most: int, works_for: Callable[[socket.socket], bool] = lambda _: False
@@ -37,14 +40,14 @@ class Connections:
         self._last_ended = time.monotonic()
 
     def idle_for(self) -> float:
-        """Seconds since the last client went; 0 while there is one."""
+        """Return the seconds since the last client left, or 0 while there is a client."""
         with self._lock:
             return 0.0 if self._open else time.monotonic() - self._last_ended
 
     @contextlib.contextmanager
     def silent(self, connection: socket.socket) -> Iterator[None]:
-        """While its next request has not come. It may end meanwhile, to make room; what was sent before that is still
-        received."""
+        """Mark a connection as silent until its next request arrives. In the meantime it may be shut down to make room.
+        Data that was sent before that is still received."""
         with self._lock:
             self._silent[connection] = None
         try:
@@ -54,18 +57,18 @@ class Connections:
                 self._silent.pop(connection, None)
 
     def _makes_room(self) -> bool:
-        """Ends the connection that has been silent longest; False if there is none."""
+        """Shut down the connection that has been silent longest. Return False if no connection can make room."""
         with self._lock:
             for connection in self._silent:
                 if not self._works_for(connection):
                     del self._silent[connection]
-                    with contextlib.suppress(OSError):  # it has just gone
+                    with contextlib.suppress(OSError):  # the client has just left
                         connection.shutdown(socket.SHUT_RD)
                     return True
         return False
 
     def accept(self, listener: socket.socket) -> None:
-        """Has those that come served, until the caller closes the listener."""
+        """Serve new connections in other threads until the caller closes the listener."""
         with self._lock:
             self._waiting += 1
         threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
@@ -77,7 +80,7 @@ class Connections:
             except OSError:
                 if listener.fileno() < 0:  # closed: the server ends
                     return
-                time.sleep(PAUSE)  # no more files may be open: some client will end
+                time.sleep(PAUSE)  # too many open files: wait until some client ends
                 continue
             with self._lock:
                 self._open += 1

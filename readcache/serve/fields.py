@@ -1,4 +1,4 @@
-"""The JSON of a request, and its fields: how they are checked. An error names the wrong one, and says what to give."""
+"""Check the JSON of a request, and its fields. An error names the wrong field, and the values that it accepts."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 from readcache import UsageError
 
-MOST = 2**53  # whole numbers that every JSON reader keeps
+MOST = 2**53  # every JSON reader keeps integers up to this exactly
 
 
 class Field(NamedTuple):
-    """A kind of value: what it is called, and whether a value is one."""
+    """A kind of value: its name in errors, and a function that returns True for a value of this kind."""
 
     what: str
     fits: Callable[[Any], bool]
@@ -45,7 +45,10 @@ NAMES = Field(
 
 
 def checked(of: str, given: Mapping[str, Any], fields: Mapping[str, Field], needed: Collection[str]) -> dict[str, Any]:
-    """The given values. A null counts as absent, except for `exit_code`, where it means unknown. UsageError."""
+    """Return the given values. A null counts as absent, except in `exit_code`, where it means unknown.
+
+    `of`: the name for errors, such as the method. Raise UsageError if a field is unknown, wrong or missing.
+    """
     for name, value in given.items():
         if name not in fields:
             raise UsageError(f"{of} has no field {name!r}: give {', '.join(fields) or 'none'}")
@@ -58,7 +61,8 @@ def checked(of: str, given: Mapping[str, Any], fields: Mapping[str, Field], need
 
 
 def strict_json(text: str) -> Any:
-    """The value of a JSON text; ValueError for what is not JSON, such as NaN, and for numbers beyond a float."""
+    """Return the value of a JSON text. Raise ValueError if it is not JSON (NaN is not), or if a number does not fit a
+    float."""
     return json.loads(text, parse_constant=_no_number, parse_float=_finite)
 
 

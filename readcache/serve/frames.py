@@ -1,4 +1,4 @@
-"""The frames of the short way, see docs/protocol.md. Quick to import, for clients in Python.
+"""The frames of the frame protocol, see docs/protocol.md. This module is quick to import, for clients in Python.
 
 A frame is a letter, the length of its data in 32 bits, little-endian, and the data. Texts end with a NUL.
 """
@@ -12,17 +12,21 @@ if TYPE_CHECKING:
     from _socket import socket
     from collections.abc import Sequence
 
-FIRST = b"Q"  # the first byte of a connection that takes this way; no JSON begins so
-TAKEN = b"K"  # a hook's call is in the server's hands
-_FRONT = 5  # bytes in front of what a frame holds
+FIRST = b"Q"  # the first byte of a connection with frames; no JSON starts with it
+TAKEN = b"K"  # the server has accepted a hook's call
+_FRONT = 5  # bytes before the data of a frame
 
 
 class BrokenFrame(OSError):
-    """The data is not a frame, or not one allowed here. The connection is useless now."""
+    """Data that is not a frame, or a frame that is not allowed here. The connection is useless afterwards."""
 
 
 def read_frame(connection: socket, most: int) -> tuple[bytes, bytes]:
-    """The letter of the next frame and what it holds; (b"", b"") at the end. BrokenFrame, OSError."""
+    """Return the letter and the data of the next frame, or (b"", b"") at the end of the connection.
+
+    `most`: the maximum length of the data, in bytes. Raise BrokenFrame if there is no valid frame. Raise OSError if the
+    connection fails.
+    """
     front = _read(connection, _FRONT)
     if not front:
         return b"", b""
@@ -36,22 +40,22 @@ def read_frame(connection: socket, most: int) -> tuple[bytes, bytes]:
 
 
 def send_frame(connection: socket, letter: bytes, data: bytes = b"") -> None:
-    """OSError."""
+    """Send a frame. Raise OSError if the connection fails."""
     connection.sendall(frame(letter, data))
 
 
 def frame(letter: bytes, data: bytes) -> bytes:
-    """A frame as it is sent."""
+    """Return the bytes of a frame."""
     return letter + len(data).to_bytes(4, "little") + data
 
 
 def texts(*values: str) -> bytes:
-    """Texts as they stand in a frame."""
+    """Return the bytes of texts in a frame."""
     return b"".join(os.fsencode(value) + b"\0" for value in values)
 
 
 def split_text(data: bytes) -> tuple[str, bytes]:
-    """The first text of a frame, and what comes after it. BrokenFrame where none ends."""
+    """Return the first text of a frame, and the data after it. Raise BrokenFrame if no text ends in it."""
     text, end, rest = data.partition(b"\0")
     if not end:
         raise BrokenFrame("a frame without a text")
@@ -59,7 +63,7 @@ def split_text(data: bytes) -> tuple[str, bytes]:
 
 
 def head_texts(first: Sequence[str], *lists: Sequence[str]) -> bytes:
-    """What a head holds: texts, then lists of texts."""
+    """Return the data of a head: texts, then lists of texts. The length of each list comes before it."""
     return texts(*first, *(text for each in lists for text in (str(len(each)), *each)))
 
 

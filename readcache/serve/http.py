@@ -1,7 +1,7 @@
 """A client that sends a hook's event by HTTP: a plugin in a host that gives it no other way to a socket.
 
-One POST a connection. Its body is a line of JSON that says for whom, as the head of the short way does, and the event.
-See docs/protocol.md.
+Each connection has one POST. Its body is a line of JSON and the event. The line describes the caller, as the head of
+the frame protocol does. See docs/protocol.md.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from readcache.serve.short_client import CallHead, FrameClient
 if TYPE_CHECKING:
     from socket import socket
 
-FIRST = b"P"  # of POST
+FIRST = b"P"  # the first byte of POST
 _MOST_LINE = 16 * 1024  # bytes of a header
 _MOST_BODY = 64 * 1024 * 1024  # bytes
 
 
 class HttpClient(FrameClient):
-    """It has its answer shown, or tells later what was shown instead."""
+    """The client of one HTTP connection. Its host shows the answer, or a later event says what was shown instead."""
 
     def __init__(self, connection: socket) -> None:
         super().__init__(connection)
-        self._frames = [(b"I", b""), (b"S", b"0\0")]  # what it would say by the short way
+        self._frames = [(b"I", b""), (b"S", b"0\0")]  # its frames in the frame protocol
 
     def read_head(self) -> CallHead:
         """See `FrameClient`."""

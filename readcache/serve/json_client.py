@@ -1,4 +1,4 @@
-"""A client that speaks JSON: a line for each request, a line for each answer."""
+"""A client of the JSON protocol: one line for each request, and one line for each answer."""
 
 from __future__ import annotations
 
@@ -10,26 +10,29 @@ from collections.abc import Callable, Iterator
 from readcache.serve.open_replies import OpenReplies
 from readcache.serve.protocol import MOST_BYTES, Protocol, RequestError, parse, to_line
 
-MOST_COMMANDS = 32  # of one client at once
+MOST_COMMANDS = 32  # running for one client at the same time
 CHUNK = 65536
 
 
 class JsonClient:
-    """One client: requests from `read`, answers to `write`, whose file descriptor is `fd`."""
+    """One client. `read` yields its requests, and `write` sends answers to the file descriptor `fd`."""
 
     def __init__(
         self, protocol: Protocol, read: Callable[[int], bytes], write: Callable[[bytes], None], fd: int
     ) -> None:
         self._protocol, self._read, self._write, self.fd = protocol, read, write, fd
         self._writing = threading.Lock()  # answers do not mix
-        self._lock = threading.Lock()  # of what follows
+        self._lock = threading.Lock()  # protects the two fields below
         self._stops: dict[object, Callable[[], None]] = {}
         self._commands: set[threading.Thread] = set()
         self._replies = OpenReplies()
 
     def serve(self) -> None:
-        """Until the client has sent its last request, and what it runs has ended, or it has gone."""
-        with contextlib.suppress(OSError):  # it has gone, or takes nothing
+        """Answer the client until it has sent its last request and its commands have ended.
+
+        If the client has left, kill its commands.
+        """
+        with contextlib.suppress(OSError):  # the client has left, or does not read its answers
             for line in lines(self._read):
                 self._take(parse(line))
                 del line  # it may be large, and the next one may never come
@@ -39,11 +42,11 @@ class JsonClient:
             running[0].join(0.1)
 
     def kill_commands(self) -> None:
-        """Kills the commands that it runs."""
+        """Kill the running commands of this client."""
         with self._lock:
             stops = list(self._stops.values())
         for stop in stops:
-            with contextlib.suppress(RuntimeError):  # it ended just now
+            with contextlib.suppress(RuntimeError):  # the command has just ended
                 stop()
 
     def _take(self, request: object) -> None:
@@ -63,7 +66,7 @@ class JsonClient:
         thread.start()
 
     def running(self) -> list[threading.Thread]:
-        """The threads of its commands."""
+        """Return the threads of the running commands."""
         with self._lock:
             self._commands = {thread for thread in self._commands if thread.is_alive() or thread.ident is None}
             return list(self._commands)
@@ -86,9 +89,9 @@ class JsonClient:
 
 
 def lines(read: Callable[[int], bytes]) -> Iterator[bytearray | None]:
-    """The lines that come, without blank ones; None for one of more than `MOST_BYTES`. The last may end without a
-    newline. OSError."""
-    line, size = bytearray(), 0  # `size`: also of what is not kept because the line is too long
+    """Yield the lines from `read`, except blank ones, and None for a line of more than `MOST_BYTES`. The last line may
+    end without a newline. Raise OSError if reading fails."""
+    line, size = bytearray(), 0  # `size` also counts bytes that are dropped because the line is too long
     while chunk := read(CHUNK):
         *ended, rest = chunk.split(b"\n")
         for part in ended:
@@ -110,7 +113,7 @@ def lines(read: Callable[[int], bytes]) -> Iterator[bytearray | None]:
 
 
 def _hung_up(fd: int) -> bool:
-    """True when nobody can read what is written there."""
+    """Return True if nobody can read the data that is written to `fd`."""
     poll = select.poll()
     poll.register(fd, 0)
     return any(event & (select.POLLERR | select.POLLHUP | select.POLLNVAL) for _, event in poll.poll(0))

@@ -1,4 +1,4 @@
-"""The logs that a server keeps open between calls. They only mirror the store."""
+"""The logs that a server keeps open between calls. They are only copies of the store."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from readcache.log.reader import Reader
 from readcache.log.store import open_store
 from readcache.log.store.sqlite import SqliteStore
 
-MOST_LOGS = 100  # as many readers as serve/protocol.py holds
+MOST_LOGS = 100  # the same limit as for readers in serve/protocol.py
 _ARRIVES = 0.02  # seconds; a message already in the socket is handled well within this
-_APART = 0.002  # seconds; longer than a client's read, so that a script's next command goes first
+_APART = 0.002  # seconds; longer than a client's read takes, so that a script's next command goes first
 
 
 class Named(Protocol):
-    """What has a file descriptor."""
+    """An object with a file descriptor."""
 
     def fileno(self) -> int:
-        """Its number."""
+        """Return the file descriptor."""
 
 
 class OpenLog:
@@ -45,18 +45,22 @@ class OpenLog:
         self._noted: list[Failed] = []
 
     def reader(self, rules: Rules, own: Named | None = None) -> Reader:
-        """The reader, with the rules of the call on the connection `own`. First log what other clients have reported by
-        now: that they showed our answer, or that a command ended. They do not wait for that, and the next command may
-        have run meanwhile. A log that is not folded yet may be long, so its reader knows only what matters to one
-        call."""
+        """Return the reader, with the rules of the call on the connection `own`.
+
+        First wait until the reports that other clients have sent by now are logged: that they showed an answer, or that
+        a command ended.
+        """
+        # Other clients do not wait until their reports are logged, so the next command may already have run.
         self._let_arrive(own)
         if self._is_folded:
             return Reader(self.log, rules)
-        policy = replace(rules.policy, any_output=False)  # for which all of the log would be needed
+        # A log that is not folded yet may be long, so the reader loads only the part that one call needs.
+        policy = replace(rules.policy, any_output=False)  # `any_output` would need the whole log
         return Reader(self.log, replace(rules, policy=policy), one_call=True)
 
     def fold(self, path: str) -> None:
-        """Prepare for the next call. It waits for this no longer than a judgement takes."""
+        """Prepare the log in the store at `path` for the next call. The next call never waits for this longer than for
+        a judgement."""
         if self._is_folded:
             time.sleep(_APART)
             self.log.prepare_index()
@@ -64,7 +68,7 @@ class OpenLog:
         if not self._folding.acquire(blocking=False):
             return
         try:
-            with contextlib.suppress(StoreError), closing(open_store(path)) as store:  # counted where a call is logged
+            with contextlib.suppress(StoreError), closing(open_store(path)) as store:  # logging a call counts them
                 self.log.fold(store)
                 self._is_folded = True
         finally:
@@ -72,25 +76,26 @@ class OpenLog:
 
     @contextlib.contextmanager
     def waiting(self, connection: Named) -> Iterator[None]:
-        """It is not known yet whether an answer was shown, or what a command wrote."""
+        """Let other calls wait for this connection while its outcome is unknown: if its answer was shown, and which
+        files its command wrote."""
         with self._lock:
             event = self._waiting.setdefault(connection, threading.Event())
         try:
             yield
-        finally:  # it is logged; no call need wait for it
+        finally:  # the outcome is logged, so no call must wait for it
             with self._lock:
                 self._waiting.pop(connection, None)
                 self._arrived.discard(connection)
             event.set()
 
     def has_arrived(self, connection: Named) -> None:
-        """The client's report about the answer has arrived, and was not read yet."""
+        """Record that the client's report has arrived, and is not read yet."""
         with self._lock:
             if connection in self._waiting:
                 self._arrived.add(connection)
 
     def take_new_failures(self) -> list[Failed]:
-        """Failures of ours that the store has not taken, each once."""
+        """Return the failures of readcache that the store has not taken. Return each failure only once."""
         with self._lock:
             failed = self.log.unlogged()
             new = [event for event in failed if not any(event is noted for noted in self._noted)]
@@ -99,7 +104,7 @@ class OpenLog:
 
     def _let_arrive(self, own: Named | None) -> None:
         deadline, poll = time.monotonic() + _ARRIVES, select.poll()
-        with self._lock:  # a log that is waited for is not closed yet
+        with self._lock:  # under the lock, no connection in `_waiting` is closed
             waiting = {
                 connection.fileno(): (event, connection in self._arrived)
                 for connection, event in self._waiting.items()
@@ -127,10 +132,10 @@ class OpenLogs:
 
     @contextlib.contextmanager
     def use(self, session: str, agent: str) -> Iterator[OpenLog]:
-        """The log of a reader. It stays open while it is in use, and then while there is room."""
+        """Yield the log of a reader. It stays open while it is in use, and afterwards while there is room."""
         with self._lock:
             if self._store is not None and not self._store.is_there():
-                self._open.clear()  # what they hold is of a store that was taken away
+                self._open.clear()  # they are copies of a store that was removed
             open_log = self._open.get((session, agent))
             if open_log is None:
                 open_log = OpenLog(Log(self._open_store, session, agent, time.time))
@@ -146,14 +151,15 @@ class OpenLogs:
                 open_log.users -= 1
 
     def close(self) -> None:
-        """The server ends."""
+        """Close the logs and the store, because the server ends."""
         with self._lock:
             self._open.clear()
             if self._store is not None:
                 self._store.close()
 
     def _open_store(self) -> SqliteStore:
-        """The store that all logs share, so that none waits for another's lock. A new one if the file was removed."""
+        """Return the store that all logs share, so that no log waits for another's lock. Open a new one if the file was
+        removed."""
         with self._opening:
             if self._store is None or not self._store.is_there():
                 self._store = SqliteStore(self._path)

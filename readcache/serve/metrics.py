@@ -1,5 +1,7 @@
-"""`readcache serve --metrics`: counters of what this process answered, for Prometheus. Scrapes run in threads of their
-own, so no client waits for one."""
+"""`readcache serve --metrics`: counters of this process's answers, for Prometheus.
+
+Scrapes run in threads of their own, so no client waits for a scrape.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,12 @@ from readcache.log.telemetry import BUCKETS, HOST, HOSTS, LISTENERS, METRICS, OT
 
 
 def serve_metrics(address: str, hosts: Collection[str]) -> str:
-    """Count from now on, and answer scrapes until the process ends. Returns the URL. `hosts`: names that are labels
-    besides the known ones. UsageError for an address that others could reach, ReadcacheError for one that is taken."""
+    """Count from now on, and answer scrapes until the process ends. Return the URL.
+
+    `address`: an IP address and a port. `hosts`: names of hosts that are labels, in addition to the known hosts. Raise
+    UsageError if other machines could reach the address. Raise ReadcacheError if the address is in use, or if
+    prometheus_client is missing.
+    """
     ip, port = _loopback(address)
     try:
         from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics, start_http_server
@@ -28,8 +34,8 @@ def serve_metrics(address: str, hosts: Collection[str]) -> str:
 
     @cache
     def series_of(host: str) -> tuple[dict[str, list[Counter]], Histogram]:
-        """The series of a host, by the names that they count. All begin at 0 when the host is first seen, because
-        Prometheus' `rate` ignores the first value of a series."""
+        """Return the series of a host, by the names that they count, and its histogram."""
+        # All series start at 0 when the host is first seen, because Prometheus' `rate` ignores a series' first value.
         found: dict[str, list[Counter]] = {}
         for metric, counter in counters:
             for name in metric.counted:
@@ -59,7 +65,8 @@ def serve_metrics(address: str, hosts: Collection[str]) -> str:
 
 
 def _loopback(address: str) -> tuple[str, int]:
-    """The host and the port of "127.0.0.1:9464". UsageError."""
+    """Return the IP address and the port of "127.0.0.1:9464". Raise UsageError if `address` is not a loopback address
+    with a port."""
     named, _, port = address.rpartition(":")
     host = "127.0.0.1" if named == "localhost" else named.removeprefix("[").removesuffix("]")
     try:

@@ -1,4 +1,4 @@
-"""The replies of one connection whose client has not said what the model was shown."""
+"""The unconfirmed replies of one connection."""
 
 from __future__ import annotations
 
@@ -10,35 +10,37 @@ _Reader = tuple[str, str]  # conversation, agent
 
 
 class OpenReplies:
-    """Replies by reader. A client that says nothing of them has shown them if it goes on: its next request for the
-    same reader confirms them. Safe to call from any thread."""
+    """Unconfirmed replies, by reader. Safe to call from any thread.
+
+    The client need not confirm them itself. Its next request for the same reader confirms that it showed them.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._open: dict[_Reader, list[str]] = {}
 
     def add(self, conversation: str, agent: str, reply: Reply) -> None:
-        """Note a reply, if there is something to confirm."""
+        """Add a reply, if it has an omission to confirm."""
         if reply.outcome is not Outcome.FULL:
             with self._lock:
                 self._open.setdefault((conversation, agent), []).append(reply.call_id)
 
     def drop(self, conversation: str, agent: str) -> None:
-        """The client says itself what was shown of this reader's replies."""
+        """Forget this reader's replies, because the client itself says what it showed."""
         self._take(conversation, agent)
 
     def confirm(self, conversation: str, agent: str, session: Session) -> None:
-        """The client went on after this reader's replies."""
+        """Commit this reader's replies, because the client continued after them."""
         for call_id in self._take(conversation, agent):
             session.commit(call_id)
 
     def readers(self, conversation: str) -> list[str]:
-        """The agents of a conversation with open replies."""
+        """Return the agents of a conversation that have unconfirmed replies."""
         with self._lock:
             return [agent for name, agent in self._open if name == conversation]
 
     def _take(self, conversation: str, agent: str) -> list[str]:
-        if not self._open:  # as nearly always
+        if not self._open:  # nearly always; this saves the lock
             return []
         with self._lock:
             return self._open.pop((conversation, agent), [])

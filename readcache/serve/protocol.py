@@ -1,9 +1,9 @@
-"""The protocol of `readcache serve`: a line of JSON in, a line of JSON out. No streams here; `server.py` has them.
+"""The protocol of `readcache serve`: a line of JSON in, a line of JSON out. The streams are in `server.py`.
 
     protocol = Protocol(Sessions("/repo"))
     protocol.answer({"id": 1, "method": "observe", "conversation": "c", "params": {"command": "cat f", "output": "…"}})
 
-protocol.md says what each method takes and gives. Nothing that a client sends raises: it is answered with an error.
+protocol.md describes the fields and the result of each method. A wrong request never raises: the answer is an error.
 """
 
 from __future__ import annotations
@@ -53,15 +53,15 @@ from readcache.serve.fields import (
 from readcache.serve.open_replies import OpenReplies
 
 VERSION = 1
-MOST_BYTES = 32 * 1024 * 1024  # of one request: a conversation of a million tokens has 4 MB
+MOST_BYTES = 32 * 1024 * 1024  # of one request; a conversation of a million tokens has 4 MB
 MOST_EVENTS = 1000  # in one answer to `events`
-MOST_READERS = 100  # held in memory, of all conversations: each has two files open
+MOST_READERS = 100  # kept in memory, for all conversations together; each keeps two files open
 
 Cancelling = Callable[[Callable[[], None]], AbstractContextManager[object]]
 
 
 class RequestError(Exception):
-    """A request that is not carried out: `code` is for programs, the text for people."""
+    """A request that is not carried out. `code` is for programs, the text is for people."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -69,18 +69,21 @@ class RequestError(Exception):
 
 
 class Method(NamedTuple):
-    """What a method takes, and gives. `call`: None for the method of `Session` that has its name. `give`: what a client
-    is sent of the result."""
+    """A method: its fields, and how to call it.
+
+    `call`: the function to call, or None for the method of `Session` with the same name. `give`: turns the result into
+    the value that the client gets.
+    """
 
     fields: Mapping[str, Field]
     needed: tuple[str, ...] = ()
     give: Callable[[Any], object] = lambda result: result
     call: Callable[..., object] | None = None
-    runs: bool = False  # commands and files of this machine: only where that was allowed
+    runs: bool = False  # it uses commands or files of this machine, so it must be allowed
 
 
 class Protocol:
-    """Answers requests. `may_run`: `run` and `read` are offered. Safe to call from any thread."""
+    """Answer requests. `may_run`: True to offer `run` and `read`. Safe to call from any thread."""
 
     def __init__(self, sessions: Sessions, *, may_run: bool = False) -> None:
         self._sessions, self._replies = sessions, OpenReplies()
@@ -89,8 +92,11 @@ class Protocol:
     def answer(
         self, request: object, cancelling: Cancelling = nullcontext, replies: OpenReplies | None = None
     ) -> dict[str, Any]:
-        """The answer to one request. `cancelling(stop)` is entered while a command runs: calling `stop` kills it.
-        `replies`: those of the client's connection; None: all requests come from one client."""
+        """Return the answer to one request. An invalid request gets an error as its answer.
+
+        `cancelling(stop)` is entered while a command runs. Calling `stop` kills the command. `replies`: the unconfirmed
+        replies of the client's connection, or None if all requests come from one client.
+        """
         call_id: object = None
         try:
             if isinstance(request, RequestError):
@@ -107,15 +113,15 @@ class Protocol:
             return _error(call_id, "usage", str(error))
         except ReadcacheError as error:
             return _error(call_id, "failed", str(error))
-        except Exception as error:  # a bug of ours ends one request, and no server
+        except Exception as error:  # a bug in readcache ends one request, never the server
             return _error(call_id, "bug", f"{type(error).__name__}: {error}; the real output stands; please report it")
 
     def is_long(self, request: object) -> bool:
-        """True for a request that may take as long as a command does."""
+        """Return True for a request that may take as long as a command does."""
         return isinstance(request, dict) and request.get("method") == "run" and "run" in self.methods
 
     def close(self) -> None:
-        """Ends every conversation."""
+        """End every conversation."""
         self._sessions.close_all()
 
     def _result(self, request: Mapping[str, Any], cancelling: Cancelling, replies: OpenReplies) -> object:
@@ -165,13 +171,13 @@ class Protocol:
         return {"protocol": VERSION, "readcache": __version__, "mode": mode, "methods": methods, "limits": limits}
 
     def _fork(self, conversation: str, parent: str, name: str, inherit: bool = False) -> object:
-        if not name:  # a request without an agent's name is the main reader's
+        if not name:  # without a name, its requests would belong to the main reader
             raise UsageError("fork: name is empty: give the sub-agent one")
         return {"agent": self._sessions.fork(conversation, name, parent=parent, inherit=inherit).agent_id}
 
 
 def parse(line: bytes | bytearray | None) -> object:
-    """The JSON of a line, or an error for `answer` to report. None: the line was too long."""
+    """Return the JSON value of a line, or an error for `answer` to report. `line`: None if it was too long."""
     if line is None:
         return RequestError("too_long", f"a request has at most {MOST_BYTES} bytes: this line was skipped")
     try:
@@ -181,7 +187,8 @@ def parse(line: bytes | bytearray | None) -> object:
 
 
 def as_json(value: object) -> Any:
-    """A value of the package as JSON has it: names for members, lists for sets, objects for records."""
+    """Return a value of the package as a JSON value: members of enums as their values, sets as lists, records as
+    objects."""
     if isinstance(value, enum.Enum):
         return value.value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -194,7 +201,7 @@ def as_json(value: object) -> Any:
 
 
 def to_line(answer: Mapping[str, Any]) -> bytes:
-    """An answer as it is sent; never anything but ASCII."""
+    """Return an answer as a line to send. It contains only ASCII."""
     return json.dumps(answer).encode("ascii") + b"\n"
 
 
@@ -212,7 +219,7 @@ def _unknown(name: str, offered: Mapping[str, Method]) -> RequestError:
 
 
 def _reply(reply: Reply, *, executed: bool = False) -> dict[str, Any]:
-    """`executed`: the client does not have the real output."""
+    """Return a reply as a JSON object. `executed`: True if the client does not have the real output."""
     omitted = [as_json(segment) for segment in reply.segments if isinstance(segment, Omitted)]
     answer = {name: as_json(getattr(reply, name)) for name in _REPLY_FIELDS} | {"omitted": omitted}
     return answer | ({"full_text": reply.full_text} if executed and reply.outcome is not Outcome.FULL else {})
@@ -276,7 +283,8 @@ def _request(session: Session, messages: list[Any], **given: Any) -> object:
 
 
 def _changed(before: object, after: object) -> dict[str, Any]:
-    """The messages only if one changed: the client has them."""
+    """Return the result for the client. It has the messages only if one changed, because the client has the old
+    ones."""
     return {"changed": False} if after is before else {"changed": True, "messages": after}
 
 
@@ -298,14 +306,14 @@ _LINES = {"start": LINE, "end": LINE, "numbered": FLAG}
 _TOOL = {**_CALL, "output": TEXT, "frame": OBJECT}
 _OUTPUT = {**_TOOL, "complete": FLAG}
 
-# Fields that a method takes as an object of this package.
+# Fields whose values become objects of this package.
 _MADE: Mapping[str, Callable[[Any], object]] = {
     "frame": lambda given: Frame(**checked("frame", given, _FRAME, ())),
     "budget": lambda given: Budget(**checked("budget", given, _BUDGET, ())),
     "restored": RestorePlan.from_dict,
 }
 
-# After any other request, the replies before it were shown.
+# Any other request confirms that the replies before it were shown.
 _SHOWS_A_LIST = ("mend", "prune", "sync")
 _SAYS_WHAT_WAS_SHOWN = ("commit", "failed", "missed", "rewind", "settle")
 

@@ -1,8 +1,8 @@
 """`readcache serve`: on stdin and stdout, on a Unix socket, or started on demand.
 
-Each client has a thread, which reads a request, answers it, and reads the next; so that a slow client waits for itself
-alone. A command that a client runs has a thread of its own. A client's first byte tells whether it speaks JSON, or
-takes the short way of a client that lives for one tool call.
+Each client has a thread that reads a request, answers it, and reads the next. So a slow client delays only itself. A
+command that a client runs has a thread of its own. A client's first byte shows its protocol: JSON, or the frame
+protocol of a client that lives for one tool call.
 """
 
 from __future__ import annotations
@@ -27,15 +27,16 @@ from readcache.serve.json_client import JsonClient
 from readcache.serve.protocol import Protocol, RequestError, to_line
 from readcache.serve.socket_file import listening
 
-MOST_CLIENTS = 64  # of those that stay
+MOST_CLIENTS = 64  # clients that stay connected
 MOST_FRAME_CLIENTS = 256  # clients that live for one tool call, most of them while a command runs
 KILL_SECONDS = 2
-LATEST = 5.0  # seconds until a SIGTERM is seen that did not wake the main thread
+LATEST = 5.0  # seconds at most until the main thread sees a SIGTERM that did not wake it
 _M_MMAP_THRESHOLD = -3
 
 
 def answer_stdin(protocol: Protocol) -> int:
-    """Answer our parent process until stdin ends or a SIGTERM arrives. Returns the exit status. UsageError."""
+    """Answer the parent process until stdin ends or a SIGTERM arrives. Return the exit status. Raise UsageError if
+    stdout is closed."""
     clients = _JsonClients(protocol)
     with _until_sigterm() as ended, _stdout_kept() as out:
 
@@ -50,8 +51,11 @@ def answer_stdin(protocol: Protocol) -> int:
 
 
 def answer_socket(path: str, protocol: Protocol, frame_server: FrameServer | None) -> int:
-    """Answer the clients of a socket until a SIGTERM arrives. Returns the exit status. UsageError for a socket that
-    cannot be made. `frame_server`: the short way beside JSON; None where it is closed."""
+    """Answer the clients of a socket until a SIGTERM arrives. Return the exit status.
+
+    `frame_server`: serves the frame protocol besides JSON, or None to serve only JSON. Raise UsageError if the socket
+    cannot be created.
+    """
     clients = _JsonClients(protocol)
 
     def serve(connection: socket.socket) -> None:
@@ -73,9 +77,12 @@ def answer_socket(path: str, protocol: Protocol, frame_server: FrameServer | Non
 
 
 def answer_calls(path: str, frame_server: FrameServer, idle_seconds: float | None = None) -> int:
-    """Serve only the short way until a SIGTERM arrives. Returns the exit status. UsageError. `idle_seconds`: the server
-    was started on demand, and ends if no client came for so long or this package was replaced; the caller holds the
-    lock of this `path`."""
+    """Serve only the frame protocol until a SIGTERM arrives. Return the exit status. Raise UsageError if the socket
+    cannot be created.
+
+    `idle_seconds`: given if the server was started on demand. Such a server also ends if no client came for this long,
+    if its socket is gone, or if this package was replaced. Its caller has the lock of this `path`.
+    """
 
     def serve(connection: socket.socket) -> None:
         frame_server.converse(connection, connections.silent(connection))
@@ -88,14 +95,14 @@ def answer_calls(path: str, frame_server: FrameServer, idle_seconds: float | Non
                 _wait_for(ended)
             else:
                 wait_until_useless(ended, path, connections.idle_for, idle_seconds)
-        deadline = time.monotonic() + KILL_SECONDS  # accept no more clients; answer those that are here
+        deadline = time.monotonic() + KILL_SECONDS  # accept no more clients; answer the connected ones
         while not connections.idle_for() and time.monotonic() < deadline:
             time.sleep(0.01)
     return 0
 
 
 class _JsonClients:
-    """Those that speak JSON."""
+    """The clients of the JSON protocol."""
 
     def __init__(self, protocol: Protocol) -> None:
         self._protocol = protocol
@@ -103,7 +110,7 @@ class _JsonClients:
         self._open: set[JsonClient] = set()
 
     def serve(self, read: Callable[[int], bytes], write: Callable[[bytes], None], fd: int) -> None:
-        """One client, until it has gone."""
+        """Serve one client until it has left."""
         client = JsonClient(self._protocol, read, write, fd)
         with self._lock:
             self._open.add(client)
@@ -114,17 +121,17 @@ class _JsonClients:
                 self._open.discard(client)
 
     def runs_for(self, connection: socket.socket) -> bool:
-        """True while it runs a command for this client."""
+        """Return True while a command runs for this client."""
         with self._lock:
             return any(client.fd == connection.fileno() and client.running() for client in self._open)
 
     def refuse(self, connection: socket.socket) -> None:
-        """There is no room for it. OSError."""
+        """Tell a client that there is no room for it. Raise OSError if the connection breaks."""
         error = RequestError("busy", f"this server already has {MOST_CLIENTS} clients: try again later")
         connection.sendall(to_line(self._protocol.answer(error)))
 
     def kill_commands(self) -> None:
-        """Kills what runs for anybody, and waits a moment until that is done."""
+        """Kill the running commands of all clients. Wait until they have ended, for at most `KILL_SECONDS`."""
         with self._lock:
             clients = list(self._open)
         for client in clients:
@@ -136,8 +143,8 @@ class _JsonClients:
 
 
 def _return_memory() -> None:
-    """Have glibc return every large block when it is freed. By default it soon keeps blocks of up to 32 MB, which is
-    what a request may have."""
+    """Have glibc return every large block of memory when it is freed. By default, glibc soon keeps blocks of up to
+    32 MB, the maximum size of a request."""
     with contextlib.suppress(Exception):  # another C library
         from _ctypes import call_function, dlopen, dlsym
 
@@ -147,7 +154,7 @@ def _return_memory() -> None:
 
 @contextlib.contextmanager
 def _until_sigterm() -> Iterator[threading.Event]:
-    """Is set when a SIGTERM comes."""
+    """Yield an event that is set when a SIGTERM arrives."""
     _return_memory()
     ended = threading.Event()
     before = signal.signal(signal.SIGTERM, lambda *_: ended.set())
@@ -158,7 +165,8 @@ def _until_sigterm() -> Iterator[threading.Event]:
 
 
 def _wait_for(ended: threading.Event) -> None:
-    """Wait, and wake now and then: the kernel may hand a signal to another thread, which does not wake this one."""
+    """Wait until `ended` is set."""
+    # Wake now and then: the kernel may deliver a signal to another thread, which does not wake this one.
     while not ended.wait(LATEST):
         pass
 
@@ -173,8 +181,9 @@ def _writer(fd: int) -> Callable[[bytes], None]:
 
 @contextlib.contextmanager
 def _stdout_kept() -> Iterator[int]:
-    """A descriptor for answers alone: whatever else is printed by this process goes to stderr. UsageError."""
-    if sys.stdout is None:  # it was closed when we were started, and 1 may be anything now
+    """Yield a descriptor for answers only. Everything else that this process prints goes to stderr. Raise UsageError if
+    stdout is closed."""
+    if sys.stdout is None:  # it was closed at the start, so descriptor 1 may be any file now
         raise UsageError("stdout is closed, so answers cannot be sent: open it, or use --socket")
     out = os.dup(1)
     other = os.open(os.devnull, os.O_WRONLY) if sys.stderr is None else os.dup(2)

@@ -1,5 +1,7 @@
-"""The client at the other end of the short way, which lives for one tool call: what it says, and what it is told. The
-frames are in docs/protocol.md."""
+"""The client at the other end of the frame protocol: its frames, and the answers to them. It lives for one tool call.
+
+The frames are in docs/protocol.md.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +18,14 @@ from readcache.serve.frames import FIRST, BrokenFrame, read_frame, send_frame, s
 if TYPE_CHECKING:
     from socket import socket
 
-MOST_HEAD = 4 * 1024 * 1024  # bytes; Linux takes 2 MiB of arguments and environment, and the caller's come on top
-MOST_OUTPUT = LARGEST_OUTPUT + 16  # bytes; what a client holds, and a status
+MOST_HEAD = 4 * 1024 * 1024  # bytes; Linux allows 2 MiB of arguments and environment, and the caller's are added
+MOST_OUTPUT = LARGEST_OUTPUT + 16  # bytes; the output that a client buffers, and a status
 MOST_WORD = 4096  # bytes of a cause or a time
 _PEEK = 2  # socket.MSG_PEEK
 
 
 class CallHead(NamedTuple):
-    """How a call begins."""
+    """The first frame of a call: version, store and caller."""
 
     version: str
     store: str  # "" for any
@@ -31,9 +33,11 @@ class CallHead(NamedTuple):
 
 
 class FrameClient:
-    """The client on a connection. Each method may raise OSError, BrokenFrame among them; then the connection is of no
-    more use. `cause`: why the client did without us. `answered_at`: when it was sent an answer, in seconds since the
-    epoch."""
+    """The client on a connection.
+
+    Each method may raise OSError, also as BrokenFrame. Afterwards the connection is useless. `cause`: why the client
+    continued without readcache, or "". `answered_at`: when the answer was sent, in seconds since the epoch, or None.
+    """
 
     def __init__(self, connection: socket) -> None:
         self._connection = connection
@@ -41,11 +45,11 @@ class FrameClient:
         self.answered_at: float | None = None
 
     def fileno(self) -> int:
-        """The connection's number."""
+        """Return the file descriptor of the connection."""
         return self._connection.fileno()
 
     def read_head(self) -> CallHead | None:
-        """How its call begins; None if it has left."""
+        """Return the head of the client's call, or None if the client has left."""
         letter, data = self.read(MOST_HEAD)
         if not letter:
             return None
@@ -54,20 +58,22 @@ class FrameClient:
         return _head(os.fsdecode(data[:-1]).split("\0"))
 
     def read(self, most: int) -> tuple[bytes, bytes]:
-        """The letter and the data of any frame, of at most so many bytes; (b"", b"") if it has left."""
+        """Return the letter and the data of the next frame, or (b"", b"") if the client has left. `most`: the maximum
+        length of the data, in bytes."""
         return read_frame(self._connection, most)
 
     def send(self, letter: bytes, data: bytes = b"") -> None:
-        """Any frame."""
+        """Send a frame."""
         send_frame(self._connection, letter, data)
 
     def refuse(self, cause: str = "") -> None:
-        """Do not judge its call: it is not our business, or there is a cause."""
+        """Tell the client that its call is not judged. `cause`: the reason, or "" if readcache does not apply to the
+        call."""
         self.cause = cause
         self.send(b"B", texts(cause))
 
     def send_verdict(self, plan: Plan) -> None:
-        """Say whether to buffer the output, and which names must be plain files for that."""
+        """Tell the client to buffer the output or not, and which paths must be plain files for buffering."""
         paths = sorted(key for key in plan.reading.keys if key.startswith("/"))
         if plan.is_buffered:
             self.send(b"H", texts("W" if plan.reading.writes else "B", *paths))
@@ -75,11 +81,12 @@ class FrameClient:
             self.send(b"W")
 
     def next_letter(self) -> bytes:
-        """Wait for its next frame, and leave that unread."""
+        """Wait for the client's next frame, and return its letter without reading the frame."""
         return self._connection.recv(1, _PEEK)
 
     def read_end(self) -> tuple[int, bytes | None] | None:
-        """The status of its call, and the output to judge, None for one that was not buffered. None if it left."""
+        """Return the status of the client's call and the output to judge. The output is None if it was not buffered.
+        Return None if the client has left."""
         letter, data = self.read(MOST_OUTPUT)
         if letter not in (b"E", b"O"):
             self._left(letter, data)
@@ -88,16 +95,19 @@ class FrameClient:
         return int(status), output if letter == b"O" else None
 
     def answer(self, text: bytes | None) -> None:
-        """Send what to print; None for all of the output. Only the first answer is sent."""
+        """Send the text to print, or None for the whole output. Only the first answer is sent."""
         if self.answered_at is not None:
             return
         self.answered_at = time.time()
-        with contextlib.suppress(BrokenPipeError):  # it did not wait; it left a message and went
+        with contextlib.suppress(BrokenPipeError):  # it did not wait: it sent its last frame and left
             self.send(*((b"A", texts("")) if text is None else (b"T", text)))
 
     def read_shown(self, *, is_full: bool) -> float | None:
-        """When the reader had the answer, in seconds since the epoch; None if it was not printed to its end. `is_full`:
-        the answer is all of the output, which the client may have printed by itself."""
+        """Return the time when the reader had the answer, in seconds since the epoch. Return None if the answer was not
+        printed to its end.
+
+        `is_full`: True if the answer is the whole output, which the client may have printed by itself.
+        """
         letter, data = self.read(MOST_WORD)
         if letter == b"S":
             return min(max(self.answered_at or 0.0, float(split_text(data)[0])), time.time())

@@ -14,16 +14,19 @@ from collections.abc import Iterator
 from readcache import UsageError
 from readcache.serve.address import short_name
 
-BACKLOG = 128  # while so many wait, further clients are refused at once and go on without us
-LOCK_SECONDS = 5.0  # a server that starts holds the lock for milliseconds
-MOST_PATH_BYTES = 104 - 10  # the least of the systems' bounds, macOS's, and a process id
+BACKLOG = 128  # when this many wait, further clients are refused immediately and continue without readcache
+LOCK_SECONDS = 5.0  # a starting server keeps the lock for milliseconds
+MOST_PATH_BYTES = 104 - 10  # the lowest limit of all systems (macOS), less room for a process ID
 
 
 @contextlib.contextmanager
 def listening(path: str, *, any_length: bool = False) -> Iterator[socket.socket]:
-    """A socket, mode 0600, that listens at `path`; its directory must be its owner's alone to write. What a dead server
-    left there is replaced. The file is removed at the end. `any_length`: the clients can reach a path that is too long
-    for a socket. UsageError for a path that will not do, or at which a server answers."""
+    """Yield a socket, mode 0600, that listens at `path`. Remove its file at the end.
+
+    Only the owner may be able to write to the socket's directory. The socket of a dead server is replaced.
+    `any_length`: True if the clients can reach a path that is too long for a socket. Raise UsageError if the path
+    cannot be used, or if a server answers there.
+    """
     path = os.path.abspath(os.path.expanduser(path))
     if len(os.fsencode(path)) > MOST_PATH_BYTES and not any_length:
         raise UsageError(f"the socket's path {path} has more than {MOST_PATH_BYTES} bytes: give a shorter one")
@@ -32,7 +35,7 @@ def listening(path: str, *, any_length: bool = False) -> Iterator[socket.socket]
         folder_fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
             _check_folder(folder, os.fstat(folder_fd))
-            _lock(folder_fd)  # two servers that start at once find one after the other
+            _lock(folder_fd)  # so that one of two servers that start at the same time finds the other
             listener = _bind(path, folder_fd)
         finally:
             os.close(folder_fd)
@@ -56,7 +59,7 @@ def listening(path: str, *, any_length: bool = False) -> Iterator[socket.socket]
 
 
 def _lock(folder: int) -> None:
-    """OSError after `LOCK_SECONDS`: whoever may read the directory can lock it."""
+    """Lock the directory. Raise OSError after `LOCK_SECONDS`, because any process that can read it can lock it."""
     deadline = time.monotonic() + LOCK_SECONDS
     while True:
         try:
@@ -75,7 +78,8 @@ def _check_folder(folder: str, found: os.stat_result) -> None:
 
 
 def _bind(path: str, folder: int) -> socket.socket:
-    """Any process that finds the path can connect, so make it under another name. OSError; UsageError."""
+    """Return a socket that listens at `path`. Raise OSError if that fails, and UsageError if the path is in use."""
+    # Any process that finds the path can connect, so create the socket under another name and rename it at the end.
     _check_stale(path, folder)
     made = f"{path}.{os.getpid()}"
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

@@ -1,4 +1,4 @@
-"""The servers of one store, whatever their version, and how they are ended."""
+"""Find and stop the servers of one store, in all versions."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ import signal
 from readcache import UsageError
 from readcache.serve.address import LOCK, NoServer, open_folder, peer, reach, take_lock
 
-PATIENCE = 1.0  # seconds for a server to take a connection, and to say how it is
+PATIENCE = 1.0  # seconds for a server to accept a connection, and to report its status
 
 
 def socket_paths_of_all_versions(path: str) -> list[str]:
-    """Where servers of the same store as the one at `path` listen or have listened. Empty if the directory is not
-    safe."""
+    """Return the paths where servers of the same store as the server at `path` listen or have listened. Return an empty
+    list if the directory is missing or not safe."""
     folder, name = os.path.split(path)
     store = name[name.rindex("-") :]
     return [path for path in socket_paths_in(folder) if path.endswith(store)]
 
 
 def socket_paths_in(folder: str) -> list[str]:
-    """Where servers of any store listen or have listened. Empty if the directory is not there, or not safe."""
+    """Return the paths where servers of any store listen or have listened. Return an empty list if the directory is
+    missing or not safe."""
     names: list[str] = []
     with contextlib.suppress(OSError, NoServer):
         folder_fd = open_folder(folder)
@@ -31,12 +32,12 @@ def socket_paths_in(folder: str) -> list[str]:
 
 
 def version_at(path: str) -> str:
-    """The version of the server that listens at `path`."""
+    """Return the version of the server that listens at `path`."""
     return os.path.basename(path).rpartition("-")[0]
 
 
 def answers(path: str) -> bool:
-    """True where a process of this user takes a connection."""
+    """Return True if a process of this user accepts a connection at `path`."""
     try:
         reach(path, PATIENCE).close()
     except NoServer:
@@ -45,7 +46,8 @@ def answers(path: str) -> bool:
 
 
 def tell_to_end(path: str) -> int | None:
-    """Sends a SIGTERM to the server at `path`: its process id. None where there is none. UsageError."""
+    """Send a SIGTERM to the server at `path`. Return its process ID, or None if there is no server. Raise UsageError if
+    the system does not report the process."""
     with contextlib.suppress(NoServer, ProcessLookupError), contextlib.closing(reach(path, PATIENCE)) as connection:
         pid, _ = peer(connection)
         if pid is None:
@@ -56,7 +58,8 @@ def tell_to_end(path: str) -> int | None:
 
 
 def kill(path: str) -> None:
-    """Ends the server at `path`, which takes connections and does not answer: those that wait for it go on."""
+    """Kill the server at `path`, which accepts connections but does not answer. The clients that wait for it
+    continue."""
     with contextlib.suppress(NoServer, ProcessLookupError), contextlib.closing(reach(path, PATIENCE)) as connection:
         pid, _ = peer(connection)
         if pid not in (None, os.getpid()):
@@ -64,7 +67,8 @@ def kill(path: str) -> None:
 
 
 def is_there(path: str) -> bool:
-    """False when a server has ended: it holds its lock until it has logged all that it was told. OSError."""
+    """Return False if the server has ended. Raise OSError if the lock file cannot be opened."""
+    # A server keeps its lock until it has logged everything that clients reported.
     lock = take_lock(path)
     if lock is None:
         return True
@@ -75,13 +79,13 @@ def is_there(path: str) -> bool:
 
 
 def take_away(path: str) -> None:
-    """Removes the socket and the lock at `path`, if there is no server. OSError."""
+    """Remove the socket and the lock file at `path`, if there is no server. Raise OSError on failure."""
     lock = take_lock(path)
     if lock is None:
         return
     try:
         if not answers(path):
-            for left in (path, path + LOCK):  # the lock last: the next server makes another one
+            for left in (path, path + LOCK):  # the lock last: the next server creates a new one
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(left)
     finally:

@@ -1,1 +1,1 @@
-"""One file for each format: what a transcript says, as `records`."""
+"""Readers of transcripts: one file for each format turns a transcript into `records`."""

@@ -1,6 +1,6 @@
-"""ATIF: one JSON document for each trajectory, as Harbor writes it for the agents that it runs.
+"""ATIF: one JSON document for each trajectory, which Harbor writes for the agents that it runs.
 
-Written after the format's RFC, versions 1.0 to 1.7: harborframework.com/docs/trajectory-format.
+Based on the format's RFC, versions 1.0 to 1.7: harborframework.com/docs/trajectory-format.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from readcache.transcripts.values import block_text, int_in, list_in, object_in
 
 
 def is_atif(row: Mapping[str, Any]) -> bool:
-    """True for a trajectory."""
+    """Return True for a trajectory."""
     return str(row.get("schema_version")).startswith("ATIF-") and isinstance(row.get("steps"), list)
 
 
 def load_atif(content: Content) -> Iterator[Recording]:
-    """One recording, and one for each sub-agent whose trajectory is inside."""
+    """Yield a recording of each trajectory, and one for each sub-agent's trajectory inside it."""
     for _, row in content.objects():
         yield _recording(row, content.path, "main")
         for number, inner in enumerate(map(object_in, list_in(row.get("subagent_trajectories")))):
@@ -52,7 +52,8 @@ def _recording(row: Mapping[str, Any], path: str, reader: str) -> Recording:
 
 
 def _usage(metrics: Mapping[str, Any]) -> RequestSent:
-    """`prompt_tokens` counts those that were read from a cache, and those that were written to one."""
+    """Return the billed tokens of a request."""
+    # `prompt_tokens` includes the tokens that were read from a cache or written to one.
     read = int_in(metrics.get("cached_tokens")) or 0
     written = int_in(object_in(metrics.get("extra")).get("cache_creation_input_tokens")) or 0
     fresh = max(0, (int_in(metrics.get("prompt_tokens")) or 0) - read - written)

@@ -1,8 +1,9 @@
-"""Lists of messages, as agent loops keep them: OpenAI's chat and Responses, Anthropic's. And mini-swe-agent's
-trajectories, which are such lists; its first version has the command in a block of text, and the output in the next
-message of the user.
+"""Message lists of agent loops: OpenAI's chat and Responses APIs, and Anthropic's API.
 
-A document is a list or has one in `messages`; or each line of a file has a conversation, or one message.
+The trajectories of mini-swe-agent are such lists, too. Its first version has the command in a block of text, and the
+output in the next user message.
+
+A document is a list, or has a list in `messages`. In other files, each line has a conversation or one message.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ from readcache.transcripts.values import int_in, list_in, object_in
 
 _ITEMS = (*CALLS, *ITEM_RESULTS, "message", "reasoning")  # of the Responses API
 _BLOCK = re.compile(r"^```(?:bash|sh|shell|mswea_bash_command)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-# What mini-swe-agent puts around an output that it did not cut.
+# mini-swe-agent's frame around an output that it did not truncate.
 _HEAD = re.compile(r"\A<returncode>(-?\d+)</returncode>\n<output>\n")
 _TAIL = "</output>"
 _TRUNCATED = ("<output_head>", "<elided_chars>")
-DIRECTORY = "/testbed"  # of commands that say none: where SWE-bench keeps the repository
+DIRECTORY = "/testbed"  # for commands that name no directory; SWE-bench keeps the repository there
 
 
 def is_message(row: Mapping[str, Any]) -> bool:
-    """True for a message, or an item of the Responses API."""
+    """Return True for a message, or an item of the Responses API."""
     if last_compaction(row) is not None or (
         isinstance(row.get("role"), str) and ("content" in row or "tool_calls" in row)
     ):
@@ -38,18 +39,18 @@ def is_message(row: Mapping[str, Any]) -> bool:
 
 
 def messages_in(row: Mapping[str, Any]) -> list[Any]:
-    """The messages of a conversation; none where the object is not a conversation."""
+    """Return the messages of a conversation, or an empty list if the object is not a conversation."""
     found = list_in(row.get("messages")) or list_in(row.get("input"))
     return found if found and all(is_message(object_in(message)) for message in found[:5]) else []
 
 
 def is_chat(row: Mapping[str, Any]) -> bool:
-    """True for a conversation or a message."""
+    """Return True for a conversation or a message."""
     return bool(messages_in(row)) or is_message(row)
 
 
 def load_chats(content: Content) -> Iterator[Recording]:
-    """Each conversation. Those of mini-swe-agent say so."""
+    """Yield a recording of each conversation. The format of mini-swe-agent's recordings is "mini-swe-agent"."""
     loose: list[Any] = []
     for line, row in content.objects():
         if found := messages_in(row):
@@ -77,11 +78,11 @@ def _recording(location: str, row: Mapping[str, Any], messages: list[Any]) -> Re
 class _Chat:
     def __init__(self) -> None:
         self.turns = Turns()
-        self.is_text = False  # the commands stand in blocks of text
+        self.is_text = False  # True if the commands are in blocks of text
         self._number = 0
 
     def take(self, raw: Raw) -> None:
-        """The next message."""
+        """Process the next message."""
         message, extra = normalise_one(raw), object_in(raw.get("extra"))
         results = [part for part in message.parts if part.kind is Kind.RESULT]
         self.turns.at(extra.get("timestamp"))
@@ -119,7 +120,7 @@ class _Chat:
     def _result(self, call_id: str, output: str, *, failed: bool = False) -> None:
         inner, whole, frame = object_in(output), True, None
         status: int | None = 0
-        if isinstance(inner.get("output"), str) and "returncode" in inner:  # as JSON: the lines are those of its text
+        if isinstance(inner.get("output"), str) and "returncode" in inner:  # JSON; only its text has lines
             output, status = inner["output"], int_in(inner["returncode"])
         elif head := _HEAD.match(output):
             status, frame = int(head[1]), Frame(2, 1 if output.rstrip().endswith(_TAIL) else 0)
@@ -129,7 +130,7 @@ class _Chat:
 
 
 def usage_of(usage: Mapping[str, Any]) -> RequestSent:
-    """The usage fields of any provider. What is read from a cache is a part of OpenAI's prompt tokens."""
+    """Return the billed tokens in the usage fields of any provider. OpenAI's prompt tokens include cached tokens."""
 
     def number(name: str, inside: str = "") -> int:
         return int_in((object_in(usage.get(inside)) if inside else usage).get(name)) or 0

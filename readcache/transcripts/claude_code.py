@@ -1,14 +1,14 @@
 """Claude Code: `~/.claude/projects/*/*.jsonl`, and `subagents/agent-*.jsonl` beside them.
 
-Entries form a tree by `uuid` and `parentUuid`. What the model was sent with a request is what stands above the answer
-in it: up to a compaction, to the point that the user went back to, or to the beginning. An answer is several entries
-with one message id; the results of calls that it made at once hang on different ones of them. `api-request` lines list
-the messages of each request by hash, as a change of the request before: the first `keep` messages of `base`, and a
-`tail`. A result that was cleared or cut since has another hash.
+Entries form a tree by `uuid` and `parentUuid`. A request to the model contained the entries above its answer: back to a
+compaction, to the point that the user went back to, or to the beginning. An answer is several entries with one message
+ID. The results of its parallel calls are below different ones of these entries. `api-request` lines list the messages
+of each request by hash, as a change of an earlier request: the first `keep` messages of `base`, and a `tail`. A result
+that was cleared or truncated later gets another hash.
 
 `load_claude_code` makes recordings of a whole file. They are replayed within the limits of readcache's adapter: it may
 omit all, the beginning or the end of a read, and nothing of a failed command. `Transcript` proves to that adapter,
-within milliseconds, what the model was sent with one request. A damaged line proves nothing.
+within milliseconds, the content of one request. A damaged line proves nothing.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ from readcache.transcripts.values import block_text, dict_in, epoch_of, int_in, 
 
 Entry = Mapping[str, Any]
 WRITERS = ("Edit", "MultiEdit", "NotebookEdit", "Write")
-# In the response of a command: the model was shown something other than its stdout.
+# Keys in the response of a command: any of them means that the model saw something other than its stdout.
 NOT_SHOWN = ("interrupted", "isImage", "persistedOutputPath", "rawOutputPath", "backgroundTaskId")
-MOST = 500_000_000  # bytes of a transcript that are read
+MOST = 500_000_000  # maximum size of a transcript that is read, in bytes
 _KINDS = ("user", "assistant", "attachment", "system", "progress")
 STATUS = re.compile(r"Exit code (\d+)\n")
 MOVED_BACK = "Shell cwd was reset to "  # Claude Code's own last line
 _NUMBER = re.compile(rf"{LINE_NUMBER}|^ *\d{{1,9}}-")  # the latter: context lines of `grep -n`
-_REMOVALS = (b'"tool_results_cut"', b'"microcompact_boundary"')  # records of what was taken out since
-_SYNTHETIC = "<synthetic>"  # the model of what Claude Code says itself
+_REMOVALS = (b'"tool_results_cut"', b'"microcompact_boundary"')  # records of later removals
+_SYNTHETIC = "<synthetic>"  # the model of messages that Claude Code writes itself
 
 
 def is_claude_code(entry: Entry) -> bool:
-    """True for an entry of a conversation."""
+    """Return True for an entry of a conversation."""
     return entry.get("type") in _KINDS and "uuid" in entry and "parentUuid" in entry
 
 
 def load_claude_code(content: Content) -> Iterator[Recording]:
-    """One recording for each reader: the agent, and sub-agents in the same file."""
+    """Yield a recording for each reader: the agent, and sub-agents in the same file."""
     readers: dict[str, _Reader] = {}
     roots: dict[str, str] = {}  # uuid of an entry of a side chain -> its reader
     began: float | None = None
@@ -70,19 +70,19 @@ def load_claude_code(content: Content) -> Iterator[Recording]:
         except (AttributeError, KeyError, TypeError, ValueError):
             content.damage.add(content.path, line)
     for reader, found in readers.items():
-        if found.items:  # requests that no usage was told of say nothing
+        if found.items:  # requests without usage are dropped
             items = tuple(item for item in found.items if not isinstance(item, RequestSent) or item.prompt)
             known = found.first_call, found.model
             yield Recording(name or content.path, "claude-code", items, reader, "claude-code", began, *known)
 
 
 class _Node(NamedTuple):
-    """Where an entry stands."""
+    """The position of an entry in the tree."""
 
-    answer: str | None  # the newest one above it, or the one that it is of; "" above all; None: the file does not tell
-    chars: int = 0  # that the user typed since
-    files: tuple[ToolCall, ...] = ()  # that Claude Code showed by itself since
-    compacts: bool = False  # has it made room since?
+    answer: str | None  # ID of its own answer, or the newest one above it; "": none above; None: not known
+    chars: int = 0  # typed by the user since that answer
+    files: tuple[ToolCall, ...] = ()  # shown by Claude Code itself since that answer
+    compacts: bool = False  # True if Claude Code compacted since that answer
     kept: tuple[str, ...] = ()  # uuids that a compaction kept
 
 
@@ -93,14 +93,14 @@ class _Reader:
         self.items: list[Item] = []
         self.first_call = self.model = ""
         self._nodes: dict[str, _Node] = {}
-        self._live: dict[str, None] = {}  # ids of the answers above the newest one, in order
-        self._before: dict[str, str] = {}  # id of an answer -> that of the one above it
-        self._asked: dict[str, tuple[Entry, Entry]] = {}  # call id -> its block, the entry
-        self._answer_of: dict[str, str] = {}  # id of a call or a shown file -> id of its answer
-        self._requests: dict[str, int] = {}  # id of an answer -> place of its request
+        self._live: dict[str, None] = {}  # IDs of the answers above the newest one, in order
+        self._before: dict[str, str] = {}  # ID of an answer -> ID of the answer above it
+        self._asked: dict[str, tuple[Entry, Entry]] = {}  # call ID -> its block, the entry
+        self._answer_of: dict[str, str] = {}  # ID of a call or a shown file -> ID of its answer
+        self._requests: dict[str, int] = {}  # ID of an answer -> index of its request in `items`
 
     def take(self, entry: Entry) -> None:
-        """The next entry."""
+        """Process the next entry."""
         message, parent = dict_in(entry.get("message")), entry.get("parentUuid", "")
         above = _Node("") if parent is None else self._nodes.get(parent, _Node(None))
         node = _node_below(above, entry, message)
@@ -126,9 +126,9 @@ class _Reader:
         self._nodes[str(entry.get("uuid"))] = node
 
     def _begin(self, answer: str, above: _Node) -> None:
-        """A new answer: what stands above it was sent."""
+        """Record the request before a new answer. Everything `above` was sent with it."""
         before = len(self._answer_of)
-        if above.answer is not None:  # what is damaged is the file, not the conversation
+        if above.answer is not None:  # None: only the file is damaged, not the conversation
             self._go_back(above.answer, above.kept)
             self._before.setdefault(answer, above.answer)
         if len(self._answer_of) < before or above.files:
@@ -139,8 +139,8 @@ class _Reader:
         self.items.append(RequestSent(added=above.chars))
 
     def _go_back(self, answer: str, kept: Collection[str]) -> None:
-        """The answers after this one are not above any more; "": none is, but those that a compaction kept."""
-        while answer and answer not in self._live:  # it was gone back on itself
+        """Drop the live answers after this one. For "", drop all except the answers that a compaction kept."""
+        while answer and answer not in self._live:  # an earlier step back dropped it
             answer = self._before.get(answer, "")
         if answer == next(reversed(self._live), ""):
             return
@@ -151,7 +151,8 @@ class _Reader:
         self._answer_of = {name: of for name, of in self._answer_of.items() if of in self._live}
 
     def _bill(self, answer: str, message: Entry) -> None:
-        """Later entries of an answer have the final numbers."""
+        """Set the tokens of an answer's request. Call this for every entry, because later ones have the final
+        numbers."""
         usage, index = dict_in(message.get("usage")), self._requests[answer]
         before = self.items[index]
         assert isinstance(before, RequestSent)
@@ -182,13 +183,14 @@ def _node_below(above: _Node, entry: Entry, message: Entry) -> _Node:
 
 
 def _chars_of(block: Entry) -> int:
-    """Characters of a part of an answer."""
+    """Return the number of characters in a block of an answer."""
     given = dict_in(block.get("input"))
     return len(str(block.get("text") or block.get("thinking") or "")) + (len(json.dumps(given)) if given else 0)
 
 
 def _shown_file(entry: Entry) -> ToolCall | None:
-    """A file that Claude Code put before the model by itself: named by the user, or restored after a compaction."""
+    """Return a file that Claude Code showed to the model by itself, or None if the entry has none. The user named the
+    file, or a compaction restored it."""
     file = _attached_file(entry)
     content, path = file.get("content"), file.get("filePath")
     if not isinstance(content, str) or not isinstance(path, str):
@@ -231,19 +233,22 @@ class Transcript:
         self._data = data
 
     def call(self, call_id: str) -> Entry:
-        """The answer in which the model made this call; empty when it is not there."""
+        """Return the answer in which the model made this call, or an empty entry if it is not found."""
         return self._find(f'"id":{json.dumps(call_id)}', lambda entry: call_id in _blocks_by(entry, "id"))[0]
 
     def result_of(self, call_id: str) -> str | None:
-        """The text that the model was sent as the result of this call; None if that is not here yet."""
+        """Return the text that the model got as the result of this call, or None if it is not in the file yet."""
         result, at = self._result(call_id)
         block = _blocks_by(result, "tool_use_id").get(call_id)
         return None if at < 0 or block is None else "\n".join(_texts_in(block.get("content")))
 
     def lines_of(self, source: str, call_id: str, section: str | None = None) -> set[str]:
-        """The lines, without numbers, of the call `source` and its result, or of the restored file of that name, as
-        sent in the request that led to the call `call_id`. `section`: of this text, which a hook put back after a
-        compaction, instead. Empty where that is not proven."""
+        """Return the lines of `source` that were in the request which led to the call `call_id`, without line numbers.
+        Return an empty set if that is not proven.
+
+        `source`: a call, with its result, or the name of a restored file. `section`: a text that a hook restored after
+        a compaction; if given, return its lines instead.
+        """
         asked, there = self.call(call_id), self.call(source)
         result, at = self._result(source)
         if section is not None:
@@ -251,25 +256,25 @@ class Transcript:
         elif not there:
             there, at = self._entry(source)
         if at < 0 or not asked or _answer_of(asked) == _answer_of(there):
-            return set()  # not known, or made at once
+            return set()  # unknown, or parallel calls
         first = self._first_sent(at, asked) if _answer_of(there) in map(_answer_of, self._above(asked)) else ()
-        for name in first:  # a message that was not sent as it stands here stands in a line of its own
+        for name in first:  # if a message was sent in another form than it has here, a line of its own has that form
             blob, _ = self._find(f'"hash":"{name}"', lambda entry: source in _blocks_by(entry, "tool_use_id"))
             result = blob or result
         blocks = _blocks_by(there, "id").get(source), _blocks_by(result, "tool_use_id").get(source)
         return _lines_in([*blocks, there.get("rendered")]) if first else set()
 
     def source(self, conversation: str) -> str | None:
-        """The conversation that this one was forked from, in which its older answers were requested; None: none is
-        known."""
+        """Return the conversation that this one was forked from, or None if none is known. Its older answers were
+        requested there."""
         at = self._data.rfind(b'"requestSessionId":"')
         entry = _read_entry(self._line(self._data.rfind(b"\n", 0, at) + 1)) if at >= 0 else {}
         name = entry.get("requestSessionId")
         return name if isinstance(name, str) and name != conversation else None
 
     def may_have_removed(self, since: float) -> bool:
-        """True if results may have been taken out of the conversation, or the server may do so with the newest request;
-        also if no request is known that was sent at `since` (seconds since the epoch) or later."""
+        """Return True if results may have been removed, or if the server may remove some with the newest request. Also
+        return True if no known request was sent at `since` (seconds since the epoch) or later."""
         if any(record in self._data for record in _REMOVALS):
             return True
         return not self._newest_request or self.lacks_request(since) or _may_clear(self._newest_request)
@@ -284,7 +289,7 @@ class Transcript:
         return _read_entry(self._line(at + 1)) if at >= 0 else {}
 
     def restored_files(self) -> Iterator[tuple[str, Entry]]:
-        """(id, file) for each file that Claude Code itself showed again after the newest compaction."""
+        """Yield (ID, file) for each file that Claude Code itself showed again after the newest compaction."""
         at = self._data.rfind(b'"subtype":"compact_boundary"')
         for line in self._data[at:].split(b"\n") if at >= 0 else ():
             entry = _read_entry(line) if b'"type":"file"' in line else {}
@@ -293,16 +298,17 @@ class Transcript:
                 yield str(entry.get("uuid")), file
 
     def _above(self, entry: Entry) -> Iterator[Entry]:
-        """The entries above that one, up to where older results were cleared."""
+        """Yield the entries above this one, back to the point where older results were cleared."""
         at = None
         while entry.get("parentUuid") and entry.get("subtype") != "microcompact_boundary":
             entry, at = self._entry(entry["parentUuid"], at)
             yield entry
 
     def _first_sent(self, at: int, asked: Entry) -> Collection[str]:
-        """The hashes of what was new in the first request after `at`; none, unless the one behind `asked` held it."""
+        """Return the hashes of the messages that were new in the first request after `at`. Return none if the request
+        answered by `asked` did not contain them all, or if the server may have cleared some."""
         first: Entry = {}
-        while not first.get("tail") and at >= 0:  # a request that was made again has none
+        while not first.get("tail") and at >= 0:  # a repeated request has none
             at = self._data.find(b'\n{"type":"api-request",', at + 1)
             first = _read_entry(self._line(at + 1)) if at >= 0 else {}
         new, sent, left, before = set(first.get("tail", ())), set[str](), MOST, None
@@ -325,7 +331,7 @@ class Transcript:
         return self._find(f'"uuid":{json.dumps(uuid)}', lambda entry: entry.get("uuid") == uuid, before)
 
     def _find(self, needle: str, fits: Callable[[Entry], bool], before: int | None = None) -> tuple[Entry, int]:
-        """The last entry with the needle in it that fits, and where it begins; ({}, -1) when there is none."""
+        """Return the last entry that contains the needle and fits, and its offset in bytes, or ({}, -1)."""
         raw, at = needle.encode(), len(self._data) if before is None else before
         while (at := self._data.rfind(raw, 0, at)) >= 0:
             at = self._data.rfind(b"\n", 0, at) + 1
@@ -338,7 +344,7 @@ class Transcript:
 
 
 def _read_entry(line: bytes) -> Entry:
-    """What a line says; empty where it is damaged."""
+    """Return the entry of a line, or an empty entry if the line is damaged."""
     try:
         return dict_in(json.loads(line))
     except (ValueError, RecursionError):
@@ -346,35 +352,35 @@ def _read_entry(line: bytes) -> Entry:
 
 
 def _blocks_by(entry: Entry, key: str) -> Mapping[Any, Entry]:
-    """The blocks of an entry's message by their id."""
+    """Return the blocks of an entry's message by their ID, which is in `key`."""
     content = dict_in(entry.get("message")).get("content")
     blocks = map(dict_in, list_in(content))
     return {block[key]: block for block in blocks if isinstance(block.get(key), str)}
 
 
 def _answer_of(entry: Entry) -> str:
-    """What the entries of one answer share."""
+    """Return the ID that the entries of one answer share."""
     return str(dict_in(entry.get("message")).get("id") or entry.get("uuid"))
 
 
 def _attached_file(entry: Entry) -> Entry:
-    """The file that Claude Code showed by itself; empty where the entry has none."""
+    """Return the file that Claude Code showed by itself, or an empty object if the entry has none."""
     return dict_in(dict_in(dict_in(entry.get("attachment")).get("content")).get("file"))
 
 
 def _added(entry: Entry) -> list[Any]:
-    """The texts that hooks added."""
+    """Return the texts that hooks added."""
     return list_in(dict_in(entry.get("attachment")).get("content"))
 
 
 def _may_clear(request: Entry) -> bool:
-    """True if the server was asked to edit more than thinking."""
+    """Return True if the request let the server edit more than thinking."""
     edits = dict_in(dict_in(request.get("params")).get("context_management")).get("edits") or ()
     return any(not str(dict_in(edit).get("type")).startswith("clear_thinking") for edit in edits)
 
 
 def _lines_in(value: object) -> set[str]:
-    """The lines of all strings inside a value, without the numbers in front of them."""
+    """Return the lines of all strings inside a value, without the line numbers before them."""
     if isinstance(value, str):
         return set(map(bare, value.split("\n")))
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
@@ -388,5 +394,5 @@ def _texts_in(content: object) -> list[str]:
 
 
 def bare(line: str) -> str:
-    """The line without the number in front of it."""
+    """Return the line without the number before it."""
     return _NUMBER.sub("", line, count=1)

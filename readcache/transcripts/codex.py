@@ -1,6 +1,6 @@
 """Codex CLI: the rollouts `~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl`. A sub-agent has a file of its own.
 
-`load_codex` makes a recording of a session that is over; `Rollout` tells a hook of the session under way.
+`load_codex` makes a recording of a finished session. `Rollout` describes the current session to a hook.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from readcache.transcripts.values import block_text, int_in, list_in, object_in,
 
 Payload = Mapping[str, Any]
 _KINDS = ("session_meta", "response_item", "turn_context", "event_msg", "compacted")
-# Codex's words before a command's output: `Chunk ID`, `Wall time`, the status, the size, and this line.
+# Codex's header before a command's output: `Chunk ID`, `Wall time`, the status, the size, and this line.
 _HEAD = re.compile(r"\A(?:[A-Z][^\n]*\n){1,6}?Output:\n")
-_WENT_WELL = ("Success", "Done", "Exit code: 0")  # of a patch
+_WENT_WELL = ("Success", "Done", "Exit code: 0")  # how the output of a successful patch starts
 _STATUS = re.compile(r"(?:Process exited with code|Exit code:) (\d+)")
-# What a line for a hook has in it; the others need no parsing.
+# A hook needs only lines that contain one of these, so the other lines are not parsed.
 _MATTERS = ('"response_item"', '"compacted"', '"CommandExecution"', '"FileChange"', '"thread_rolled_back"')
-# At the beginning of the output for a hook, and in the text for the model.
+# The warning starts the output that a hook gets. The other forms are in the text for the model.
 _TRUNCATED = re.compile(
     r"\AWarning: truncated output \(|^(?:Total output lines: \d+$|.*…\d+ (?:tokens|chars|lines?) truncated…)",
     re.MULTILINE,
@@ -33,12 +33,12 @@ _TRUNCATED = re.compile(
 
 
 def is_codex(row: Mapping[str, Any]) -> bool:
-    """True for a line of a rollout."""
+    """Return True for a line of a rollout."""
     return row.get("type") in _KINDS and isinstance(row.get("payload"), dict)
 
 
 def load_codex(content: Content) -> Iterator[Recording]:
-    """One recording."""
+    """Yield one recording."""
     session = _Session()
     for line, row in content.objects():
         if not isinstance(row.get("payload"), dict):
@@ -56,7 +56,7 @@ class _Session:
         self._called: dict[str, tuple[str, str | None]] = {}  # call id -> the tool, the command
 
     def take(self, kind: str, payload: Payload, at: object) -> None:
-        """The next line."""
+        """Process the next line. `at`: its timestamp."""
         self.turns.at(at)
         if kind in ("session_meta", "turn_context"):
             self._cwd = str(payload.get("cwd") or self._cwd)
@@ -70,11 +70,12 @@ class _Session:
             self._item(payload)
         elif payload.get("type") == "token_count":
             self._pay(object_in(payload.get("info")))
-        elif payload.get("type") == "thread_rolled_back":  # how far is not told in a way to rely on
+        elif payload.get("type") == "thread_rolled_back":  # the line does not reliably say how far
             self.turns.trim(compacts=False)
 
     def _pay(self, info: Payload) -> None:
-        """The same numbers come again whenever a limit was looked at."""
+        """Record the tokens of the newest request."""
+        # Codex repeats the last numbers whenever it checks a limit.
         total = int_in(object_in(info.get("total_token_usage")).get("total_tokens")) or 0
         last = object_in(info.get("last_token_usage"))
         if total == self._paid or not last:
@@ -116,7 +117,7 @@ class _Session:
 
 
 def _output_of(value: object) -> str:
-    """Older versions gave the model an object with the text in it."""
+    """Return the text of an output. Older versions of Codex gave the model an object that contains the text."""
     inner = object_in(value).get("output") if isinstance(value, str) else None
     if isinstance(inner, str):
         return inner
@@ -127,19 +128,19 @@ def _output_of(value: object) -> str:
 
 
 def is_truncated(output: str) -> bool:
-    """True if Codex omitted the middle of a command's output."""
+    """Return True if Codex omitted the middle of a command's output."""
     return _TRUNCATED.search(output) is not None
 
 
 class Rollout:
-    """What a session's file says about the call `call_id`."""
+    """The facts in a session's file about the call `call_id`."""
 
     def __init__(self, lines: Iterable[str], call_id: str) -> None:
-        self.messages: list[dict[str, Any]] = []  # as the model will be sent them
-        self.exit_code: int | None = None  # of the call; None: it is not known
+        self.messages: list[dict[str, Any]] = []  # as Codex will send them to the model
+        self.exit_code: int | None = None  # of the call; None: not known
         self.written: list[tuple[str, str]] = []  # (path, call) of patches since the last command before this one
-        self.has_answer = False  # a part of the output was shown already, and the command went on in the background
-        self.batch = ""  # the first of the calls that the model made at once
+        self.has_answer = False  # part of the output was already shown, and the command runs on in the background
+        self.batch = ""  # the ID of the first of its parallel calls
         group = ""
         for kind, payload in _entries(lines):
             if kind == "compacted":
@@ -151,7 +152,7 @@ class Rollout:
                 if payload.get("call_id") == call_id:
                     self.batch, self.has_answer = group or self.batch, not is_call
             elif payload.get("type") == "thread_rolled_back":
-                self.messages = []  # how far is not told in a way to rely on; what is shown from now on counts
+                self.messages = []  # the line does not reliably say how far, so only later messages count
             elif payload.get("type") == "item_completed":
                 self._add_item(payload["item"], call_id)
 
@@ -165,7 +166,7 @@ class Rollout:
 
 
 def _entries(lines: Iterable[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """(type, payload) of the lines that matter here."""
+    """Yield (type, payload) of the lines that a hook needs."""
     for line in lines:
         if any(word in line for word in _MATTERS):
             entry = json.loads(line)

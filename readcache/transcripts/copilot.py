@@ -1,4 +1,4 @@
-"""GitHub Copilot CLI: `~/.copilot/session-state/*/events.jsonl`. It tells no tokens of single requests' input."""
+"""GitHub Copilot CLI: `~/.copilot/session-state/*/events.jsonl`. It does not record the input tokens of requests."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from readcache.transcripts.values import block_text, epoch_of, list_in, object_i
 
 Data = Mapping[str, Any]
 _COMPACTS = ("session.compaction_complete", "session.truncation")
-_GOES_BACK = ("session.context_cleared", "session.snapshot_rewind")  # how far is not told
+_GOES_BACK = ("session.context_cleared", "session.snapshot_rewind")  # the event does not say how far
 
 
 def is_copilot(row: Mapping[str, Any]) -> bool:
-    """True for an event of a session."""
+    """Return True for an event of a session."""
     kind = str(row.get("type"))
     return isinstance(row.get("data"), dict) and kind.startswith(("session.", "assistant.", "tool.execution", "user."))
 
 
 def load_copilot(content: Content) -> Iterator[Recording]:
-    """One recording, and one for each sub-agent."""
+    """Yield a recording of the agent, and one for each sub-agent."""
     readers: dict[str, Turns] = {}
     began: float | None = None
     name, cwd = "", "/"
@@ -43,7 +43,7 @@ def load_copilot(content: Content) -> Iterator[Recording]:
 
 
 def _take(turns: Turns, kind: str, data: Data, cwd: str) -> None:
-    """The next event of a reader."""
+    """Process the next event of a reader."""
     if kind == "user.message":
         turns.type(len(str(data.get("transformedContent") or data.get("content") or "")))
     elif kind == "assistant.message":

@@ -1,4 +1,4 @@
-"""Finds, unpacks and opens the files of transcripts. What a file is, its bytes say, never its name."""
+"""Find, unpack and open the files of transcripts. The bytes of a file show its format, never its name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from readcache.core.model.errors import UsageError
 from readcache.transcripts.formats import FORMS
 from readcache.transcripts.records import SAMPLE, Content, Damage, NotUnderstood
 
-HEAD = 4096  # bytes of a file's first line that say whether it is JSON, and whether its lines are whole conversations
+HEAD = 4096  # bytes of a file's first line that show if it is JSON, and if its lines are whole conversations
 LINE_MARKS = [b'"messages"']  # in the head of a file whose lines are whole conversations
 _XZ, _GZIP = b"\xfd7zXZ\x00", b"\x1f\x8b"
 _HIDDEN = "."
@@ -25,7 +25,7 @@ _EVENT = re.compile(r"(?:event-)?(\d+)(?:-.+)?\.json")
 
 
 class Found(NamedTuple):
-    """A file to look at. `named`: the user gave this very file. `size`: its bytes on disk."""
+    """A file to read. `named`: True if the user named the file itself. `size`: its size on disk, in bytes."""
 
     path: str
     named: bool
@@ -33,8 +33,10 @@ class Found(NamedTuple):
 
 
 class Unit(NamedTuple):
-    """What one worker takes: a file, or one line of a file whose lines are whole conversations. `size`: the bytes on
-    disk that it stands for. `problem`: why the file cannot be read."""
+    """The work of one worker: a file, or one line of a file whose lines are whole conversations.
+
+    `size`: its share of the file on disk, in bytes. `problem`: the reason why the file cannot be read, or "".
+    """
 
     file: Found
     size: int
@@ -44,7 +46,7 @@ class Unit(NamedTuple):
 
 
 def find_files(paths: Iterable[str]) -> Iterator[Found]:
-    """The files, and those below the directories. UsageError for what is not there."""
+    """Yield the files, and the files below the directories. Raise UsageError if a path does not exist."""
     for path in paths:
         if not os.path.exists(path):
             raise UsageError(f"{path} does not exist: give transcript files, or directories that contain some")
@@ -57,8 +59,11 @@ def find_files(paths: Iterable[str]) -> Iterator[Found]:
 
 
 def _files_below(directory: str) -> Iterator[str]:
-    """Hidden ones left out, in a stable order. A link to a directory is not followed. A directory that holds one
-    conversation, an event in each file, stands for them."""
+    """Yield the paths of the files below a directory, except hidden ones, in a stable order.
+
+    Links to directories are not followed. If a directory contains one conversation, with an event in each file, yield
+    the directory instead of those files.
+    """
     for parent, inner, files in os.walk(directory):
         inner[:] = sorted(name for name in inner if name[0] != _HIDDEN)
         if os.path.basename(os.path.abspath(parent)) == "events" and (events := _events_in(parent)):
@@ -68,13 +73,14 @@ def _files_below(directory: str) -> Iterator[str]:
 
 
 def _events_in(directory: str) -> list[str]:
-    """OpenHands keeps each event in a file of its own, numbered in their names."""
+    """Return the paths of the event files in a directory, by their numbers. OpenHands keeps each event in a file of its
+    own, with the number in the name."""
     found = [match for match in map(_EVENT.fullmatch, os.listdir(directory)) if match]
     return [os.path.join(directory, match[0]) for match in sorted(found, key=lambda match: int(match[1]))]
 
 
 def units_of(found: Found) -> Iterator[Unit]:
-    """The file, or its lines where each is a conversation."""
+    """Yield one unit for the file, or one for each line if its lines are whole conversations."""
     if os.path.isdir(found.path):
         yield Unit(found, found.size)
         return
@@ -104,7 +110,8 @@ def _unpacked(raw: IO[bytes]) -> IO[bytes] | gzip.GzipFile:
 
 
 def read_content(unit: Unit) -> Content:
-    """NotUnderstood for what is neither JSON nor lines of JSON."""
+    """Return the content of a unit. Raise NotUnderstood if it cannot be read, or is neither JSON nor lines of JSON
+    objects."""
     path = unit.file.path
     if unit.problem:
         raise NotUnderstood(unit.problem)
@@ -124,7 +131,7 @@ def read_content(unit: Unit) -> Content:
     is_one = _value(lines.readline()) is None or lines.tell() == len(data)
     if is_one and (value := _value(data)) is not None:
         members = value if isinstance(value, list) else [value]
-        pairs = (each if isinstance(each, list) else [each] for each in members)  # OpenHands' oldest form has pairs
+        pairs = (each if isinstance(each, list) else [each] for each in members)  # OpenHands' oldest format has pairs
         return _content(path, ((1, each) for pair in pairs for each in pair))
     lines.seek(0)
     return _content(path, _parsed(lines))

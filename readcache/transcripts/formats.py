@@ -1,4 +1,4 @@
-"""Which format a file has: the first whose mark is in its first objects."""
+"""Find the format of a file: the first format that recognises one of the file's first objects."""
 
 from __future__ import annotations
 
@@ -20,17 +20,20 @@ from readcache.transcripts.pi import is_pi, load_pi
 from readcache.transcripts.records import Content, HistoryRemoval, Item, NotUnderstood, Recording, RequestSent
 from readcache.transcripts.swe_agent import is_swe_agent, load_swe_agent
 
-# A request with less than this share of the tokens of the one before it does not continue it: of 2,991 recorded
-# requests of Claude Code one has less, and of 10,159 of pi with an extension that prunes, 85.
+# A request with less than this share of the previous request's tokens does not continue the conversation. This was so
+# for 1 of 2,991 recorded requests of Claude Code, and for 85 of 10,159 requests of pi with an extension that prunes.
 SHRUNK = 0.85
-KEYS = 6  # names that tell what an unknown format looks like
-# What a loader raises where an object is not as its format has it.
+KEYS = 6  # names of keys in the error for an unknown format
+# Errors that a loader raises if an object does not match its format.
 _BAD_SHAPES = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 
 class Form(NamedTuple):
-    """A format: its name, whether an object is one of its own, and what reads a file of it. `kept`: where its host has
-    such files: the variable that names the host's directory, that directory without it, and what is below."""
+    """A format: its name, a function that recognises its objects, and a function that reads a file.
+
+    `kept`: the directory in which the host keeps such files, or None: the variable that names the host's directory, the
+    default of that variable, and the path below it.
+    """
 
     name: str
     knows: Callable[[Mapping[str, Any]], bool]
@@ -48,16 +51,18 @@ FORMS = [
     Form("swe-agent", is_swe_agent, load_swe_agent),
     Form("openhands", is_openhands, load_openhands),
     Form("atif", is_atif, load_atif),
-    Form("messages", is_chat, load_chats),  # those of mini-swe-agent too; last: others have messages as well
+    Form("messages", is_chat, load_chats),  # also mini-swe-agent; last, because other formats have messages too
 ]
 
 
 def recordings_in(content: Content, forms: Sequence[Form] = FORMS) -> Iterator[Recording]:
-    """The conversations of a file. NotUnderstood, with file and line, for one of no known format.
+    """Return the conversations of a file. Raise NotUnderstood, with file and line, if its format is unknown or if an
+    object does not match it.
 
-    Other packages add theirs as entry points `readcache.transcripts`, which are asked last."""
+    Other packages add formats as entry points `readcache.transcripts`. These are tried last.
+    """
     if not content.sample:
-        return iter(())  # a damaged line
+        return iter(())  # one line of a file, and it is damaged
     for form in chain(forms, (load_plugin("transcripts", name) for name in plugin_names("transcripts"))):
         if any(form.knows(row) for _, row in content.sample):
             return _loaded(form, content)
@@ -76,8 +81,11 @@ def _loaded(form: Form, content: Content) -> Iterator[Recording]:
 
 
 def _with_unseen_removals(items: Iterable[Item]) -> Iterator[Item]:
-    """The items, and a cut before each request that is much shorter than the one before it: the host, or an extension
-    of it, took something out that the transcript does not tell. Nothing before that proves to be visible."""
+    """Yield the items, and a removal before each request that is much shorter than the one before it.
+
+    There the host, or an extension of it, removed something without a record in the transcript. So nothing before that
+    request is proven to be visible.
+    """
     before = 0
     for item in items:
         if isinstance(item, HistoryRemoval):

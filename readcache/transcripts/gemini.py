@@ -1,4 +1,4 @@
-"""The file in which Gemini CLI keeps a chat: its calls, and what the model still sees."""
+"""Gemini CLI: the file of a chat, with its calls and the results that the model still sees."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from readcache.transcripts.records import Content, Recording, RequestSent
 from readcache.transcripts.turns import Turns
 from readcache.transcripts.values import block_text, int_in, list_in, object_in
 
-OUTPUT = "<untrusted_context>\nOutput: "  # in front of what a command printed
+OUTPUT = "<untrusted_context>\nOutput: "  # before the output of a command
 _SHELL = re.compile(
     rf"(?s)({OUTPUT})(.*?)"
     r"(\n(?:(?:Error|Exit Code|Signal|Background PIDs|Process Group PGID): [^\n]*\n)*</untrusted_context>)"
@@ -22,7 +22,8 @@ _PART = re.compile(r"(?s)(.*Status: Showing lines (\d+)-\d+ of .*--- FILE CONTEN
 
 
 class Printed(NamedTuple):
-    """The result of a command: what it printed, and what stands around that. `exit_code`: None if it is not known."""
+    """The result of a command: `body` is its output, and `head` and `tail` are the host's text around it. `exit_code`
+    is None if it is not known."""
 
     head: str
     body: str
@@ -31,29 +32,29 @@ class Printed(NamedTuple):
 
 
 def printed_by(shown: object) -> Printed | None:
-    """A command's result; None where what it printed is not shown: it runs on, or was cancelled."""
+    """Return a command's result. Return None if it shows no output, because the command still runs or was cancelled."""
     found = _SHELL.fullmatch(shown) if isinstance(shown, str) else None
     if found is None:
         return None
     head, body, tail = found.groups()
     status = re.findall(r"(?m)^Exit Code: (\d+)$", tail)
     code = int(status[-1]) if status else None if "\nSignal: " in tail or "\nError: " in tail else 0
-    return Printed(f"{head.rstrip()}\n", body, tail, code)  # a line of its own: the first of the output
+    return Printed(f"{head.rstrip()}\n", body, tail, code)  # so that the output starts on a line of its own
 
 
 def file_part(shown: str) -> tuple[str, int, str]:
-    """What stands in front of the lines that a read shows, the number of the first line (from 1), and the lines."""
+    """Return the host's text before the lines of a read, the number of the first line (from 1), and the lines."""
     part = _PART.fullmatch(shown)
     return (part[1], int(part[2]), part[3]) if part else ("", 1, shown)
 
 
 def is_gemini(row: Mapping[str, Any]) -> bool:
-    """True for the first line of a chat, and for one in the form of earlier versions, a single document."""
+    """Return True for the first line of a chat, and for a chat of earlier versions, which is a single document."""
     return "sessionId" in row and "projectHash" in row
 
 
 def load_gemini(content: Content) -> Iterator[Recording]:
-    """One recording. A sub-agent has a file of its own."""
+    """Yield one recording. A sub-agent has a file of its own."""
     chat = _Chat()
     for _, row in content.objects():
         changed = object_in(row.get("$set")) or row
@@ -77,12 +78,15 @@ class _Chat:
         self._cwd = "/"
 
     def begin_again(self, messages: list[Mapping[str, Any]]) -> None:
-        """The whole history is written again: it was compressed, the user went back, or the chat is resumed, where an
-        empty one comes first."""
+        """Record that the host wrote the whole history again.
+
+        It does so after a compression, if the user goes back, or if the chat is resumed. A resumed chat first writes an
+        empty history.
+        """
         self._kept = self._calls.intersection(_calls_in(messages))
 
     def add(self, message: Mapping[str, Any]) -> None:
-        """A message. It comes a second time when its calls have ended."""
+        """Process a message. The host writes it a second time when its calls have ended."""
         name, parts = str(message.get("id")), message.get("content")
         is_new = name not in self._seen
         self._seen.add(name)
@@ -128,7 +132,7 @@ class _Chat:
 
 
 def _calls_in(messages: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """The calls whose results stand in these messages."""
+    """Yield the IDs of the calls whose results are in these messages."""
     for message in messages:
         parts = [object_in(object_in(part).get("functionResponse")) for part in list_in(message.get("content"))]
         yield from (str(part["id"]) for part in parts if "id" in part)
@@ -136,21 +140,22 @@ def _calls_in(messages: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _usage(tokens: Mapping[str, Any]) -> RequestSent:
-    """`input` counts those that were read from a cache."""
+    """Return the billed tokens of a request."""
+    # `input` includes the tokens that were read from a cache.
     read, output = int_in(tokens.get("cached")) or 0, int_in(tokens.get("output")) or 0
     fresh = max(0, (int_in(tokens.get("input")) or 0) - read)
     return RequestSent(fresh, cache_read=read, output=output + (int_in(tokens.get("thoughts")) or 0))
 
 
 def chat_messages(lines: Iterable[str]) -> tuple[list[dict[str, Any]], str]:
-    """The history as the model is sent it, in the shape of OpenAI's chats; and the last message's id."""
+    """Return the history that the host sends to the model, as OpenAI chat messages, and the ID of the last message."""
     history: dict[str, Any] = {}
     for line in lines:
         entry = json.loads(line)
         if "messages" in entry.get("$set", ()):
             history = {message["id"]: message for message in entry["$set"]["messages"]}
         elif "id" in entry:
-            history[entry["id"]] = entry  # a second time when its calls are done
+            history[entry["id"]] = entry  # a second time when its calls have ended
     out: list[dict[str, Any]] = []
     for message in history.values():
         content = message.get("content", ())
@@ -165,10 +170,11 @@ def chat_messages(lines: Iterable[str]) -> tuple[list[dict[str, Any]], str]:
 
 
 def _as_chat(part: Mapping[str, Any]) -> dict[str, Any]:
-    """A part of a message, a result or a text, as a message of OpenAI's."""
+    """Return a part of a message, a result or a text, as an OpenAI chat message."""
     answer = part.get("functionResponse")
     if answer is None:
         return {"role": "user", "content": part.get("text", "")}
     texts = [text for text in answer.get("response", {}).values() if isinstance(text, str)]
-    shown = "\n".join(texts).replace(OUTPUT, OUTPUT.rstrip() + "\n", 1)  # a line of its own: the first of the output
+    # The output must start on a line of its own.
+    shown = "\n".join(texts).replace(OUTPUT, OUTPUT.rstrip() + "\n", 1)
     return {"role": "tool", "tool_call_id": answer.get("id", ""), "content": shown}

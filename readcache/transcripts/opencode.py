@@ -1,4 +1,4 @@
-"""OpenCode: what `opencode export` writes: one JSON document with the messages and their parts."""
+"""OpenCode: the output of `opencode export`, one JSON document with the messages and their parts."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ Part = Mapping[str, Any]
 
 
 def is_opencode(row: Mapping[str, Any]) -> bool:
-    """True for an export."""
+    """Return True for an export."""
     messages = list_in(row.get("messages"))
     return isinstance(row.get("info"), dict) and any("parts" in object_in(message) for message in messages)
 
 
 def load_opencode(content: Content) -> Iterator[Recording]:
-    """One recording. A sub-agent's session is exported by itself."""
+    """Yield one recording. OpenCode exports a sub-agent's session separately."""
     for _, row in content.objects():
         info = object_in(row.get("info"))
         export = _Export(str(info.get("directory") or "/"))
@@ -35,11 +35,11 @@ class _Export:
     def __init__(self, directory: str) -> None:
         self.turns = Turns()
         self._directory = directory
-        self._live: dict[str, float | None] = {}  # call id -> when its result was pruned, in seconds since the epoch
-        self._results: list[Callable[[], None]] = []  # of the step under way
+        self._live: dict[str, float | None] = {}  # call ID -> when its result was pruned, in seconds since the epoch
+        self._results: list[Callable[[], None]] = []  # of the current step
 
     def message(self, info: Part, parts: list[Part]) -> None:
-        """The next message."""
+        """Process the next message."""
         began = object_in(info.get("time")).get("created")
         self._prune(epoch_of(began))
         self.turns.at(began)
@@ -68,7 +68,7 @@ class _Export:
         output = state.get("error") if failed else state.get("output")
         name = str(part.get("callID"))
         if not isinstance(output, str):
-            return  # it never ended
+            return  # the call never ended
         self.turns.tool(name, str(part.get("tool")), given, directory)
         status, whole = int_in(metadata.get("exit")), not metadata.get("truncated")
         result = partial(self.turns.result, name, output, failed=failed, exit_code=status, complete=whole)
@@ -76,7 +76,7 @@ class _Export:
         self._live[name] = epoch_of(object_in(state.get("time")).get("compacted"))
 
     def _finish(self, tokens: Part) -> None:
-        """A step ended: one request, whose results stand in the next one."""
+        """Record the end of a step: one request, whose results are in the next request. `tokens`: its usage."""
         cache = object_in(tokens.get("cache"))
         output = (int_in(tokens.get("output")) or 0) + (int_in(tokens.get("reasoning")) or 0)
         written, read = int_in(cache.get("write")) or 0, int_in(cache.get("read")) or 0
@@ -90,7 +90,7 @@ class _Export:
         self._results = []
 
     def _prune(self, now: float | None) -> None:
-        """Old results are taken out at a time that is noted with each."""
+        """Remove the results that OpenCode had pruned by the time `now`, in seconds since the epoch."""
         kept = {name: at for name, at in self._live.items() if at is None or now is None or at > now}
         if len(kept) < len(self._live):
             self._live = kept

@@ -1,7 +1,7 @@
-"""OpenHands: events, as a list, one a line, in the `history` of an evaluation's output, or a file each in a directory.
+"""OpenHands: events in a list, one a line, in the `history` of an evaluation's output, or one a file in a directory.
 
-Version 0 has `action` and `observation`, the SDK of version 1 has `kind`. A persistent shell stays where a command left
-it: where one began, the result before it says.
+Version 0 has `action` and `observation`. The SDK of version 1 has `kind`. The shell is persistent: a command starts in
+the directory where the one before it ended, and the previous result names that directory.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from readcache.transcripts.turns import Turns
 from readcache.transcripts.values import block_text, int_in, list_in, object_in
 
 Event = Mapping[str, Any]
-TRUNCATED = "<response clipped>"  # in what the terminal or the editor itself cut
-_CONTROLS = re.compile(r"\x1b\[\?2004[lh]\r?\n?")  # of the terminal
+TRUNCATED = "<response clipped>"  # in output that the terminal tool or the editor tool truncated
+_CONTROLS = re.compile(r"\x1b\[\?2004[lh]\r?\n?")  # control sequences of the terminal
 _CALLS = ("run", "read", "write", "edit", "run_ipython", "browse", "browse_interactive", "call_tool_mcp", "mcp")
 _NAMES = {"run": "bash", "run_ipython": "ipython"}
 _RESULTS = ("ObservationEvent", "AgentErrorEvent", "UserRejectObservation")
-# What the agent did not ask for.
+# Arguments that OpenHands adds; the agent did not give them.
 _NOISE = frozenset(("thought", "hidden", "is_input", "blocking", "confirmation_state", "security_risk", "kind"))
 
 
 def is_openhands(row: Mapping[str, Any]) -> bool:
-    """True for an event, or for an evaluation's output."""
+    """Return True for an event, or for an evaluation's output."""
     history = list_in(row.get("history"))
     if history:
         first = history[0][0] if isinstance(history[0], list) and history[0] else history[0]
@@ -38,7 +38,7 @@ def is_openhands(row: Mapping[str, Any]) -> bool:
 
 
 def load_openhands(content: Content) -> Iterator[Recording]:
-    """One recording, or one for each line of an evaluation's output."""
+    """Yield one recording, or one for each line of an evaluation's output."""
     loose = list[Any]()
     for line, row in content.objects():
         if list_in(row.get("history")):
@@ -52,21 +52,21 @@ def load_openhands(content: Content) -> Iterator[Recording]:
 def _recording(name: str, events: list[Any]) -> Recording:
     log = _EventLog()
     for event in events:
-        for one in event if isinstance(event, list) else [event]:  # the oldest form has pairs
+        for one in event if isinstance(event, list) else [event]:  # the oldest format has pairs
             log.take(object_in(one))
-    return replace(log.turns.recording(name, "openhands"), first_call="")  # an event's number is not its own
+    return replace(log.turns.recording(name, "openhands"), first_call="")  # other conversations have the same numbers
 
 
 class _EventLog:
     def __init__(self) -> None:
         self.turns = Turns()
         self._cwd = "/workspace"
-        self._calls: dict[str, str] = {}  # id of an event -> the call that it belongs to
+        self._calls: dict[str, str] = {}  # ID of an event -> the call that it belongs to
         self._answers: set[str] = set()
         self._number = 0
 
     def take(self, event: Event) -> None:
-        """The next event."""
+        """Process the next event."""
         self.turns.at(event.get("timestamp"))
         kind = event.get("kind")
         if kind == "ActionEvent":
@@ -84,7 +84,7 @@ class _EventLog:
             self._act(event, name, object_in(event.get("args")), f"e{event.get('id', self._number)}")
         elif event.get("observation") is not None and event.get("cause") is not None:
             self._observe(f"e{event['cause']}", event, object_in(event.get("extras")))
-        elif event.get("observation") is not None and self.turns.waiting:  # pairs need no ids
+        elif event.get("observation") is not None and self.turns.waiting:  # events in pairs have no IDs
             self._observe(self.turns.waiting[0], event, object_in(event.get("extras")))
         elif "message" in event or "llm_message" in event:
             message = object_in(event.get("llm_message")).get("content") or event.get("message")
@@ -121,7 +121,7 @@ class _EventLog:
         self.turns.trim(frozenset(call for call in self._calls.values() if call not in lost))
 
     def _pay(self, response: Event) -> None:
-        """Several calls may be of one answer."""
+        """Record the tokens of a model response, once, because several calls may belong to the same response."""
         name = str(response.get("id"))
         if response.get("usage") and name not in self._answers:
             self._answers.add(name)

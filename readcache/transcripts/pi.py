@@ -13,14 +13,14 @@ Entry = Mapping[str, Any]
 
 
 def is_pi(row: Mapping[str, Any]) -> bool:
-    """True for the first line of a session, and for each of its messages."""
+    """Return True for the first line of a session, and for each of its messages."""
     if row.get("type") == "session":
         return "cwd" in row and "id" in row
     return row.get("type") == "message" and "parentId" in row and isinstance(row.get("message"), dict)
 
 
 def load_pi(content: Content) -> Iterator[Recording]:
-    """One recording."""
+    """Yield one recording."""
     session = _PiSession()
     for _, row in content.objects():
         session.take(row)
@@ -28,7 +28,10 @@ def load_pi(content: Content) -> Iterator[Recording]:
 
 
 def _with_span(given: Entry) -> Entry:
-    """A read's `offset` and `limit`, in lines from 1, as its first line and its last."""
+    """Return the arguments of a read with `start` and `end` instead of `offset` and `limit`.
+
+    `offset` and `start` are line numbers from 1, `limit` is a number of lines, and `end` is the last line, or None.
+    """
     rest = {name: value for name, value in given.items() if name not in ("offset", "limit")}
     start, limit = int_in(given.get("offset")) or 1, int_in(given.get("limit"))
     return {**rest, "start": start, "end": None if limit is None else start + limit - 1}
@@ -41,11 +44,11 @@ class _PiSession:
         self._cwd = "/"
         self._parents: dict[str, str | None] = {}
         self._tip: str | None = None
-        self._call_at: dict[str, str] = {}  # id of a result's entry -> its call
-        self._compacted = dict[str, str]()  # id of a compaction -> the first entry that it kept
+        self._call_at: dict[str, str] = {}  # ID of a result's entry -> its call
+        self._compacted = dict[str, str]()  # ID of a compaction -> the first entry that it kept
 
     def take(self, row: Entry) -> None:
-        """The next entry."""
+        """Process the next entry."""
         self.turns.at(row.get("timestamp"))
         if row.get("type") == "session":
             self._cwd, self.name = str(row.get("cwd") or "/"), str(row.get("id") or "")
@@ -56,17 +59,17 @@ class _PiSession:
         if row.get("type") == "compaction":
             self._compacted[entry] = str(row.get("firstKeptEntryId"))
             self.turns.trim(self._visible(entry))
-        elif parent != self._tip and parent in self._parents:  # the user went back, and on from there
+        elif parent != self._tip and parent in self._parents:  # the user went back, and continued from there
             self.turns.trim(self._visible(entry), compacts=False)
         self._tip = entry
         if row.get("type") == "message":
             self._message(entry, object_in(row.get("message")))
 
     def _visible(self, entry: str) -> frozenset[str]:
-        """The calls above an entry, down to what the newest compaction kept."""
+        """Return the calls above an entry in the tree, back to the first entry that the newest compaction kept."""
         seen, passed, at = set[str](), set[str](), self._parents.get(entry)
         last = self._compacted.get(entry)
-        while at is not None and at not in passed:  # a damaged file may hold entries that stand above themselves
+        while at is not None and at not in passed:  # in a damaged file, parents may form a cycle
             passed.add(at)
             if at in self._call_at:
                 seen.add(self._call_at[at])

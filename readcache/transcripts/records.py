@@ -1,7 +1,7 @@
-"""The plain records that every loader makes of a transcript, in the order in which one reader met them.
+"""The plain records that every loader makes from a transcript, in the order of one reader's conversation.
 
-A `Recording` is one reader's conversation. A `RequestSent` stands before the calls that the model made in its answer;
-their results are in the next request.
+A `Recording` is one reader's conversation. A `RequestSent` comes before the calls that the model made in its answer.
+The results of these calls are in the next request.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from readcache.core.model.errors import ReadcacheError
 from readcache.core.model.tool_call import ToolCall
 
-SAMPLE = 50  # objects of a file that are looked at to find out its format: hosts begin with lines of their own
+SAMPLE = 50  # objects of a file that show its format; several, because some hosts begin with lines of their own
 
 
 class NotUnderstood(ReadcacheError):
@@ -23,8 +23,11 @@ class NotUnderstood(ReadcacheError):
 
 @dataclass(frozen=True, slots=True)
 class HistoryRemoval:
-    """The host took calls out of the conversation: all but `kept`. `restored`: files that it showed again by itself.
-    `compacts`: it made room; else somebody went back to an earlier point."""
+    """A removal by the host of all calls except `kept` from the conversation.
+
+    `restored`: files that the host showed again by itself. `compacts`: True if the host compacted the conversation,
+    False if the conversation went back to an earlier point.
+    """
 
     kept: frozenset[str] = frozenset()
     restored: tuple[ToolCall, ...] = ()
@@ -33,10 +36,14 @@ class HistoryRemoval:
 
 @dataclass(frozen=True, slots=True)
 class RequestSent:
-    """One request to the model, with the tokens that the provider billed for it. All 0: the transcript does not say.
-    `fresh` tokens were neither read from a cache nor written to one, those of `cache_write_hour` to one that holds for
-    an hour and not for minutes. `added`: characters that stand in this request and not in the one before, besides
-    results of calls: what the user typed. `answer`: characters of the model's answer, as far as they are recorded."""
+    """One request to the model, with the tokens that the provider billed for it. All are 0 if the transcript does not
+    say.
+
+    `fresh`: tokens that were neither read from a cache nor written to one. `cache_write`: tokens written to a cache
+    that lasts for minutes. `cache_write_hour`: tokens written to a cache that lasts for an hour. `added`: characters
+    that are new in this request, besides results of calls, such as text that the user typed. `answer`: recorded
+    characters of the model's answer.
+    """
 
     fresh: int = 0
     cache_write: int = 0
@@ -48,7 +55,7 @@ class RequestSent:
 
     @property
     def prompt(self) -> int:
-        """Tokens of the whole request."""
+        """The tokens of the whole request."""
         return self.fresh + self.cache_write + self.cache_write_hour + self.cache_read
 
 
@@ -57,9 +64,12 @@ Item = ToolCall | HistoryRemoval | RequestSent
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """One reader's conversation. `since`: seconds since the epoch at its first event; None: the transcript has no
-    times. `first_call`: the harness's own id of its first call, by which copies of a conversation are known; "" for
-    none. `model`: the first one that the transcript names; "" for none."""
+    """One reader's conversation.
+
+    `since`: time of its first event, in seconds since the epoch, or None if the transcript has no times. `first_call`:
+    the harness's own ID of its first call, or "" if there is none; it identifies copies of a conversation. `model`: the
+    first model that the transcript names, or "".
+    """
 
     name: str
     form: str  # the name of the format
@@ -73,34 +83,36 @@ class Recording:
 
 @dataclass(slots=True)
 class Damage:
-    """Lines that were skipped: how many, and where the first one stands."""
+    """The number of lines that were skipped, and the location of the first one."""
 
     lines: int = 0
     first: str = ""
 
     def add(self, path: str, line: int) -> None:
-        """One more, at this line (from 1)."""
+        """Count one more skipped line. `line` is its number, from 1."""
         self.lines += 1
         self.first = self.first or f"{path}:{line}"
 
 
 @dataclass(slots=True)
 class Content:
-    """The JSON objects of a file: one on each line, or the members of one list. `sample`: the first, with their lines;
-    `rest`: those after them."""
+    """The JSON objects of a file: one on each line, or the members of one list.
+
+    `sample`: the first objects, with their line numbers. `rest`: the objects after the sample.
+    """
 
     path: str
     sample: list[tuple[int, dict[str, Any]]]
     rest: Iterable[tuple[int, dict[str, Any]]] = ()
     damage: Damage = field(default_factory=Damage)
-    line: int = 1  # that was handed out last
+    line: int = 1  # of the object that was yielded last
 
     def objects(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """(line, object) of each line. Once."""
+        """Yield (line, object) for each object. Call this only once, because it consumes `rest`."""
         for line, value in chain(self.sample, self.rest):
             self.line = line
             yield line, value
 
     def location(self, line: int = 1) -> str:
-        """For people: the file and the line."""
+        """Return the file and the line, as text for people."""
         return f"{self.path}:{line}"

@@ -1,7 +1,6 @@
 """SWE-agent: `.traj` files. Its first versions have a window on one file; later ones an editor, called as a command.
 
-The file does not record what its history processors removed from the prompt, so everything counts as visible to the
-end.
+The file does not record the removals by SWE-agent's history processors. So everything counts as visible until the end.
 """
 
 from __future__ import annotations
@@ -29,13 +28,13 @@ _NOT_SHELL = ("submit", "exit", "exit_cost", "exit_context", "exit_format", "ski
 
 
 def is_swe_agent(row: Mapping[str, Any]) -> bool:
-    """True for a trajectory."""
+    """Return True for a trajectory."""
     steps = list_in(row.get("trajectory"))
     return bool(steps) and all("action" in object_in(step) and "observation" in object_in(step) for step in steps[:3])
 
 
 def load_swe_agent(content: Content) -> Iterator[Recording]:
-    """One recording."""
+    """Yield one recording for each trajectory."""
     for line, row in content.objects():
         items: list[Item] = []
         cwd = "/"
@@ -75,7 +74,7 @@ def _words(action: str) -> list[str]:
 
 
 def _editor_arguments(words: list[str]) -> dict[str, Any]:
-    """`str_replace_editor view /f --view_range 1 50`."""
+    """Return the arguments of an editor command such as `str_replace_editor view /f --view_range 1 50`."""
     given: dict[str, Any] = {"command": words[1], "path": words[2]}
     rest = words[3:]
     for name, value in pairwise(rest):

@@ -1,5 +1,7 @@
-"""Finds what a recorded call of some host's tool did, and what edits and patches (in the form of OpenAI's
-`apply_patch`) write and take for granted."""
+"""Find what a recorded call of any host's tool did.
+
+For edits and patches (in the format of OpenAI's `apply_patch`), find the files they write and the old lines they need.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,10 @@ _FILE = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+)$", re.
 
 
 def understood(call: ToolCall) -> ToolCall:
-    """Return the recorded call with what it did, as far as its tool's name and its arguments tell. Its `cwd` is where
-    commands begin that name no directory, its `frame` is of a command's output."""
+    """Return the recorded call with its effects, if its tool's name and its arguments show them.
+
+    The call's `cwd` is the directory for commands that name none. Its `frame` applies only to a command's output.
+    """
     given, use = call.arguments, tool_use(call.name, call.arguments)
     said = call.said or said_in(given)
     plain = replace(call, said=said, tool=use.kind, frame=None, is_judged=False)
@@ -54,12 +58,15 @@ def _writes(use: ToolUse, patch: str | None, cwd: str) -> tuple[Written, ...]:
 
 
 def patch_writes(patch: str, directory: str) -> tuple[Written, ...]:
-    """The files. Never with the whole content: each line in a patch begins with a `+`."""
+    """Return the files that a patch writes or deletes. Relative paths start at `directory`.
+
+    The content is always None, because each line in a patch begins with `+`.
+    """
     return tuple(Written(canonical_path(found[1].strip(), directory)) for found in _FILE.finditer(patch))
 
 
 def replaced_lines(given: Mapping[str, Any], patch: str | None = None) -> str:
-    """The text that an edit replaces, or that stands in a patch as context or to be removed."""
+    """Return the text that an edit replaces, or the context lines and removed lines of a patch."""
     if patch is not None:
         lines = (line for line in patch.splitlines() if not line.startswith("---"))
         return "\n".join(line[1:] for line in lines if line[:1] in (" ", "-"))

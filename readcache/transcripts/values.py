@@ -1,4 +1,4 @@
-"""Values as transcripts hold them: any may be missing, or of another type than it should be."""
+"""Read values of transcripts. Any value may be missing or have the wrong type."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-_MOST = 2**53  # whole numbers that every JSON reader keeps
-_MILLISECONDS = 1e11  # later than any time in seconds that is meant
+_MOST = 2**53  # every JSON reader keeps integers below this exactly
+_MILLISECONDS = 1e11  # a larger time is in milliseconds; in seconds it would be after the year 5000
 
 
 def dict_in(value: object) -> Mapping[str, Any]:
-    """The value, where it is an object; else an empty one."""
+    """Return the value if it is an object, otherwise an empty object."""
     return value if isinstance(value, dict) else {}
 
 
 def object_in(value: object) -> Mapping[str, Any]:
-    """The value, where it is an object, or the text of one; else an empty one."""
+    """Return the value if it is an object. Return the parsed object if it is the JSON text of one. Otherwise return an
+    empty object."""
     if isinstance(value, str) and value.lstrip()[:1] == "{":
         try:
             value = json.loads(value)
@@ -27,12 +28,13 @@ def object_in(value: object) -> Mapping[str, Any]:
 
 
 def list_in(value: object) -> list[Any]:
-    """The value, where it is a list; else an empty one."""
+    """Return the value if it is a list, otherwise an empty list."""
     return value if isinstance(value, list) else []
 
 
 def block_text(content: object) -> str | None:
-    """The text of a result: a string, or text blocks alone. None where something else is in it."""
+    """Return the text of a result that is a string or consists only of text blocks. Return None if it contains anything
+    else."""
     if isinstance(content, str):
         return content
     blocks = [object_in(block) for block in list_in(content)]
@@ -41,7 +43,7 @@ def block_text(content: object) -> str | None:
 
 
 def int_in(value: object) -> int | None:
-    """The number, also where a model gave it as a text; None for anything else."""
+    """Return the value as an integer, also if a model gave it as text. Return None for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
@@ -52,21 +54,24 @@ def int_in(value: object) -> int | None:
 
 
 def epoch_of(value: object) -> float | None:
-    """Seconds since the epoch of an ISO text, or of a number of seconds or milliseconds. None for anything else."""
+    """Return the time in seconds since the epoch, or None if `value` is anything else.
+
+    `value`: a text in ISO format, or a number of seconds or milliseconds.
+    """
     try:
         if isinstance(value, int | float) and not isinstance(value, bool):
             return value / 1000 if value > _MILLISECONDS else float(value)
-        # Python 3.10 takes no "Z"
+        # Python 3.10 does not accept "Z".
         return datetime.datetime.fromisoformat(str(value).replace("Z", "+00:00")).timestamp()
     except (ValueError, OverflowError):
         return None
 
 
 def chars_in(arguments: object) -> int:
-    """Characters of what the agent wrote in a call."""
+    """Return the number of characters that the agent wrote in a call."""
     return len(json.dumps(arguments, ensure_ascii=False))
 
 
 def said_in(arguments: Mapping[str, Any]) -> str:
-    """What the agent wrote in a call, each text of it whole."""
+    """Return the text that the agent wrote in a call: each argument on lines of its own, and strings verbatim."""
     return "\n".join(value if isinstance(value, str) else json.dumps(value) for value in arguments.values())

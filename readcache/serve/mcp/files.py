@@ -10,14 +10,16 @@ from readcache import UsageError
 
 
 def root_directories(uris: Sequence[str]) -> list[str]:
-    """The directories that a client's roots name. URIs other than local `file:` ones are skipped."""
+    """Return the directories that a client's roots name. URIs other than local `file:` ones are skipped."""
     parts = [urlsplit(uri) for uri in uris]
     return [unquote(part.path) for part in parts if part.scheme == "file" and part.netloc in ("", "localhost")]
 
 
 def allowed_path(path: str, roots: Sequence[str], base: str) -> str:
-    """`path`, absolute. Relative ones start at `base`, or at the first root if `base` is outside all roots. UsageError
-    when it, or what it leads to by links, is outside of all roots."""
+    """Return `path` as an absolute path. Raise UsageError if it, or the target of its links, is outside all roots.
+
+    A relative path starts at `base`, or at the first root if `base` is outside all roots.
+    """
     if "\0" in path:
         raise UsageError("the path contains a NUL character: remove it")
     start = base if _leads_into(base, roots) else roots[0] if roots else base

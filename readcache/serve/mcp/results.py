@@ -11,14 +11,17 @@ from typing import Any
 from readcache import Reply, UsageError
 from readcache.serve.mcp.readers import McpCaller
 
-PROGRESS_SECONDS = 1.0  # between two notes that a command is still at work
+PROGRESS_SECONDS = 1.0  # between two reports that a command is still running
 
 Result = dict[str, Any]
-Progress = Callable[[float, float, str], Awaitable[None]]  # told (seconds so far, of how many, words)
+Progress = Callable[[float, float, str], Awaitable[None]]  # (seconds so far, timeout in seconds, text)
 
 
 async def shown_reply(caller: McpCaller, answer: Awaitable[Reply], *, is_stopped: bool = False) -> Reply:
-    """The reply. If the client cancels the call meanwhile, nothing of it counts as shown."""
+    """Return the reply. If the client cancels the call in the meantime, no part of the reply counts as shown.
+
+    `is_stopped`: True if cancelling the call also cancels `answer`.
+    """
     running = asyncio.ensure_future(answer)
     try:
         return await asyncio.shield(running)
@@ -35,7 +38,8 @@ def _forget(caller: McpCaller) -> None:
 
 
 async def tell_progress(progress: Progress, total: float) -> None:
-    """Tells how long a command has run, until it is cancelled."""
+    """Report how long a command has run, in seconds, until this task is cancelled. `total`: the command's timeout in
+    seconds."""
     began = time.monotonic()
     while True:
         await asyncio.sleep(PROGRESS_SECONDS)
@@ -44,16 +48,16 @@ async def tell_progress(progress: Progress, total: float) -> None:
 
 
 def account_of(reply: Reply) -> dict[str, Any]:
-    """What a structured result says of a reply."""
+    """Return the fields of a structured result that describe a reply."""
     told = {"text": reply.text, "outcome": reply.outcome.value, "reason": reply.reason.value}
     return told | {"call_id": reply.call_id, "tokens_saved": reply.tokens_saved}
 
 
 def mcp_result(texts: Sequence[str], structured: Mapping[str, Any]) -> Result:
-    """The result of a call: texts for the model, and the same as data."""
+    """Return the result of a call: texts for the model, and the same facts as data."""
     return {"content": [{"type": "text", "text": text} for text in texts], "structuredContent": dict(structured)}
 
 
 def failed_result(text: str) -> Result:
-    """The result of a call that could not be done."""
+    """Return the result of a call that failed."""
     return {"content": [{"type": "text", "text": text}], "isError": True}

@@ -1,4 +1,4 @@
-"""The tools of `readcache mcp` as a client lists them: what each is for, what it takes, what it may do."""
+"""The tools of `readcache mcp` as a client lists them: the purpose, the arguments and the effects of each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SOME_TEXT, _TOKENS = {"type": "string", "minLength": 1}, {"type": "integer", "m
 def _tool(
     name: str, title: str, text: str, takes: dict[str, Any], required: tuple[str, ...] = (), *, hints: str
 ) -> dict[str, Any]:
-    """`hints`: those of its annotations that are true, apart by blanks."""
+    """Return a tool for the list. `hints`: names of the annotations that are true, separated by blanks."""
     known = ("readOnly", "destructive", "idempotent", "openWorld")
     annotations = {"title": title, **{f"{hint}Hint": hint in hints.split() for hint in known}}
     schema = {"type": "object", "properties": takes, "required": list(required), "additionalProperties": False}

@@ -17,14 +17,17 @@ from readcache.serve.mcp.results import failed_result
 from readcache.serve.mcp.schemas import INSTRUCTIONS, TOOLS
 from readcache.serve.mcp.tools import McpRequest, McpTools
 
-END_SECONDS = 0.5  # for commands to be killed
+END_SECONDS = 0.5  # time to kill commands
 
 
 def serve_mcp(root: str = ".", *, policy: Policy, **reader: Any) -> int:
-    """Serves the client on stdin and stdout until it goes. `root`: the directory of a client that names no roots.
-    `reader`: see `McpReaders`. Gives 0. ReadcacheError when the package is missing."""
+    """Serve the client on stdin and stdout until it leaves. Return 0.
+
+    `root`: the directory of a client that names no roots. `reader`: see `McpReaders`. Raise ReadcacheError if the `mcp`
+    package is missing.
+    """
     try:
-        import jsonschema  # noqa: F401  comes with it
+        import jsonschema  # noqa: F401  part of the same extra
         import mcp.server.stdio
     except ImportError as error:
         raise ReadcacheError(f"readcache mcp needs the package mcp: pip install 'readcache[mcp]' ({error})") from None
@@ -45,8 +48,9 @@ def serve_mcp(root: str = ".", *, policy: Policy, **reader: Any) -> int:
 
 
 def _stop_on_signals() -> None:
-    """On a signal, kill the running commands, which are not the client's children. The thread that reads the client's
-    next line cannot be stopped, so the process exits."""
+    """On SIGTERM or SIGINT, kill the running commands, and exit."""
+    # The commands are not the client's children, so the client cannot kill them. The thread that reads the client's
+    # next line cannot be stopped, so the process exits.
     loop = asyncio.get_running_loop()
 
     def stop(number: int) -> None:
@@ -59,8 +63,8 @@ def _stop_on_signals() -> None:
 
 
 def _own_streams(written: Callable[[str], None]) -> tuple[Any, Any]:
-    """The client's streams, as the mcp package takes them. Everything else that is printed goes to stderr. `written` is
-    told each text that the client was written."""
+    """Return the client's streams for the mcp package. Everything else that is printed goes to stderr. `written` is
+    called with each text that was written to the client."""
     import anyio
 
     class Sent(io.TextIOWrapper):
@@ -91,7 +95,7 @@ def _server(tools: McpTools) -> Any:
 
 
 def complaint_of(name: str, given: Mapping[str, Any]) -> str:
-    """What is wrong with a call's arguments, in plain words; "" when nothing is."""
+    """Return a text about the errors in a call's arguments, or "" if there are none."""
     import jsonschema
 
     schema = next((tool["inputSchema"] for tool in TOOLS if tool["name"] == name), None)

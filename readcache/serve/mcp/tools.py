@@ -1,4 +1,4 @@
-"""What the tools of `readcache mcp` do. Results are those of `tools/call`, as plain data; see `mcp_schemas`."""
+"""The tools of `readcache mcp`. They return results of `tools/call` as plain data; `schemas` describes the tools."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from readcache.serve.mcp.results import (
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class McpRequest:
-    """One call as it came, whatever the version of the protocol."""
+    """One call of a tool, in the same form for every version of the protocol."""
 
     meta: Mapping[str, Any]
     roots: Sequence[str]  # directories that the client allows
@@ -31,13 +31,13 @@ class McpRequest:
 
 
 class McpTools:
-    """The tools of one server; `root` is where its commands run and relative paths begin."""
+    """The tools of one server. `root`: the directory in which commands run and relative paths start."""
 
     def __init__(self, root: str, readers: McpReaders) -> None:
         self.root, self.readers = root, readers
 
     async def call(self, name: str, given: Mapping[str, Any], request: McpRequest) -> Result:
-        """The result of one call. What goes wrong is a result too, in plain words."""
+        """Return the result of one call. An error is a result, too, with its text."""
         try:
             with self.readers.caller(request.meta) as caller:
                 tool: Callable[..., Awaitable[Result]] = getattr(self, f"_{name}")

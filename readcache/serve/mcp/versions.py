@@ -1,5 +1,5 @@
-"""The official `mcp` package, 1.x and 2.x: they differ in how a server is told its tools, and in how a call asks the
-client back. Since the protocol of 2026-07-28, the answer asks the client to call again with what is missing.
+"""The official `mcp` package, 1.x and 2.x: the versions differ in how to declare tools, and in how a call asks the
+client for more. Since the protocol of 2026-07-28, the answer asks the client to call again with the missing input.
 """
 
 from __future__ import annotations
@@ -15,14 +15,17 @@ from mcp import types
 from readcache.serve.mcp.files import root_directories
 from readcache.serve.mcp.tools import McpRequest
 
-ASK_SECONDS = 5.0  # for the client to name its roots
+ASK_SECONDS = 5.0  # time for the client to name its roots
 
 Answer = Callable[[str, Mapping[str, Any], McpRequest], Awaitable[dict[str, Any]]]
 
 
 def make_server(tools: list[dict[str, Any]], answer: Answer, asks_roots: Callable[[str], bool], **about: str) -> Any:
-    """A server with these tools, as they are listed; `answer(name, arguments, request)` gives a call's result.
-    `asks_roots`: is the client asked for its roots before a call of this tool? `about`: version and instructions."""
+    """Return a server with these tools.
+
+    `tools`: as a client lists them. `answer(name, arguments, request)` returns a call's result. `asks_roots(name)`
+    returns True if the client must name its roots before a call of this tool. `about`: version and instructions.
+    """
     listed = [types.Tool.model_validate(tool) for tool in tools]
     if hasattr(mcp.server.lowlevel.Server, "call_tool"):
         return _server_1(listed, answer, asks_roots, about)
@@ -52,7 +55,7 @@ def _server_1(listed: list[Any], answer: Answer, asks_roots: Callable[[str], boo
 
 
 def _server_2(listed: list[Any], answer: Answer, asks_roots: Callable[[str], bool], about: dict[str, str]) -> Any:
-    kinds: Any = types  # each version of the package has names of its own
+    kinds: Any = types  # version 1.x does not have these names
 
     async def list_tools(_: Any, __: Any) -> Any:
         return kinds.ListToolsResult(tools=listed)
@@ -75,16 +78,16 @@ def _server_2(listed: list[Any], answer: Answer, asks_roots: Callable[[str], boo
 
 
 def _has_roots(session: Any) -> bool:
-    """Has the client said that it has roots to name?"""
+    """Return True if the client said that it can name roots."""
     holder = session if hasattr(session, "client_capabilities") else session.client_params
     capabilities = getattr(holder, "client_capabilities", None) or getattr(holder, "capabilities", None)
     return getattr(capabilities, "roots", None) is not None
 
 
 async def _ask_roots(session: Any) -> list[str]:
-    """The directories that the client names; none when it fails to."""
+    """Return the directories that the client names, or an empty list if asking fails."""
     try:
-        with warnings.catch_warnings():  # a newer protocol has another way, which this client does not speak
+        with warnings.catch_warnings():  # deprecated in newer protocols, but this client uses an older one
             warnings.simplefilter("ignore")
             asking = session.list_roots()
         return _named(await asyncio.wait_for(asking, ASK_SECONDS))
