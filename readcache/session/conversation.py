@@ -41,7 +41,7 @@ class Conversation:
     _sections: dict[str, str]  # restored section by the name of its compaction
     _watching: SeenFiles | None = None  # while a watch lasts
 
-    # ------------------------------------------------------------ what the harness tells
+    # ------------------------------------------------------------ reports of the harness
 
     def wrote(self, path: str | os.PathLike[str], *, content: str | None = None, call_id: str | None = None) -> None:
         """Record that the agent's own write or edit tool succeeded on `path`. Earlier deliveries of the file are then
@@ -217,7 +217,7 @@ class Conversation:
         is gone. For an unknown call, everything counts as gone, too; then raise UsageError."""
         self.reader.rewind(str(call_id))
 
-    # ------------------------------------------------------------ what there is to see
+    # ------------------------------------------------------------ what can be read
 
     @property
     def view(self) -> View:
@@ -239,7 +239,7 @@ class Conversation:
         file. They are also found if they are indented, quoted, in a patch or before CRLF."""
         return marker.find_markers(text, self.tag)
 
-    # ------------------------------------------------------------ what others do
+    # ------------------------------------------------------------ changes by others
 
     @contextlib.contextmanager
     def watch(self) -> Iterator[SeenFiles]:

@@ -293,7 +293,7 @@ class Session(Conversation):
         `any_output` allow. `commit`: as for `observe`."""
         return self.answer(ToolCall(call_id, name, arguments, output, batch or "", frame=frame), commit=commit)
 
-    # ------------------------------------------------------------ other readers, calls made at once
+    # ------------------------------------------------------------ other readers, parallel calls
 
     def fork(self, agent_id: str, *, inherit: bool = False) -> Session:
         """Return the session of a new sub-agent, on the same store. If the name `agent_id` was used before, the new

@@ -63,7 +63,7 @@ class SeenFiles:
         self._watch = Watch()
         self._own_calls = 0  # commands of the agent that are running
 
-    # ------------------------------------------------------------ what the agent does
+    # ------------------------------------------------------------ the agent's own calls
 
     def begin(self, view: View, *, local: bool) -> None:
         """Follow the files that the agent has seen already, except a file that was only said to be the same as another.
@@ -87,7 +87,7 @@ class SeenFiles:
             if not only_read:  # the call may have run elsewhere, without a report of its start
                 self._own_call_ended()
             answers = view.of_call(call.call_id)
-            as_another = any(answer.event.markers for answer in answers)  # the file may have none of its lines shown
+            as_another = any(answer.event.markers for answer in answers)  # and perhaps no line of this file was shown
             printed_file = _printed_file(call) if only_read and answers else None
             for path in call.reading.keys:
                 if call.skip_reason is not None and os.path.isfile(path):  # nothing of it was shown
@@ -124,7 +124,7 @@ class SeenFiles:
                 self._own_calls -= 1
                 self._own_call_ended()
 
-    # ------------------------------------------------------------ what others did
+    # ------------------------------------------------------------ changes by others
 
     def changes(self) -> list[Change]:
         """Return the changes by others since the agent saw the files, by path. While a command of the agent runs, these

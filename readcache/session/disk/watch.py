@@ -72,7 +72,8 @@ class Watch:
                 observer.join(STOPPING)
 
     def dispatch(self, event: FileSystemEvent) -> None:
-        """Wake up `wait` if the event concerns a followed file. watchdog calls this in its own thread."""
+        """Wake up `wait` if the event concerns a followed file, and note deleted directories. watchdog calls this in
+        its own thread."""
         names = {os.fsdecode(name) for name in (event.src_path, event.dest_path) if name}
         if event.is_directory and event.event_type == "deleted":
             self._gone |= names
