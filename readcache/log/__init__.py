@@ -1,1 +1,1 @@
-"""A reader's log and view, in step with a store. Effects."""
+"""Keep a reader's log and view in step with a store. Not pure."""

@@ -1,9 +1,9 @@
 """Locks that a fork cannot leave locked.
 
-A child has only the thread that forked. A lock that another thread held would stay locked in it for ever, and what that
-thread was changing would stay half done. So before a fork every such lock is taken, in the order in which calls take
-them, and afterwards it is released in the parent and in the child. One lock of the process is taken around all of
-this: two threads that fork at the same time would otherwise each hold what the other waits for.
+A child has only the thread that forked. If another thread has a lock at that time, the lock stays locked in the child,
+and that thread's change stays half done. So before a fork the process takes every such lock, in the order in which
+calls take them. Afterwards the parent and the child release them. One more lock of the process is around all of this.
+Without it, two threads that fork at the same time could each have a lock that the other waits for.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ SESSIONS, LOGS, FILES, STORES, CONNECTIONS = range(5)
 
 
 class Forkable(Protocol):
-    """Told of each fork of this process, in the thread that forks."""
+    """An object that is notified of each fork of this process, in the forking thread, by ascending `fork_order`."""
 
     fork_order: int
 
     def before_fork(self) -> None:
-        """Takes the lock. Called in the parent."""
+        """Take the lock. Called in the parent."""
 
     def after_fork(self) -> None:
-        """Releases it. Called in the parent and in the child."""
+        """Release the lock. Called in the parent and in the child."""
 
 
 class ForkLock:
@@ -62,13 +62,13 @@ _not_imported: dict[str, None] = {}  # in order
 
 
 def follow_forks(follower: Forkable) -> None:
-    """Tells `follower` of every fork for as long as it lives."""
+    """Notify `follower` of every fork for as long as it lives."""
     _followers.add(follower)
 
 
 def import_before_fork(*names: str) -> None:
-    """Import these modules before the next fork, and the modules of each package among them. A module that another
-    thread imports during the fork stays locked in the child for ever, and no lock of ours is around an import."""
+    """Import these modules before the next fork, and the modules of each package among them."""
+    # A module that another thread imports during the fork stays locked in the child. No `ForkLock` is around an import.
     _not_imported.update(dict.fromkeys(names))
 
 

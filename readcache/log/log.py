@@ -1,11 +1,11 @@
-"""One reader's log and view, kept in step with a store that other processes write too.
+"""Keep one reader's log and view in step with a store that other processes write, too.
 
-    with log.transaction() as view:      # the store's newest events are folded in; nobody else writes meanwhile
-        log.append([event, ...])         # stored and folded
+    with log.transaction() as view:      # folds in the store's newest events; other writers wait
+        log.append([event, ...])         # stores and folds them
 
-After any failure of the store the view is folded again from the log before it is used, so that it never has what the
-log does not. Events that remove something from the view must not get lost on the way: they wait in an `Outbox` until
-the store takes them, and until then no transaction begins.
+After a failure of the store, the view is folded again from the log before it is used. So it never has an event that the
+log lacks. Events that remove something from the view must not get lost. They wait in an `Outbox` until the store takes
+them: the next transaction stores them first, and fails if it cannot.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ from readcache.log.store import Store, StoreGone
 from readcache.log.store.codec import is_storable
 from readcache.log.store.open import is_url
 
-# How many recent texts keep a visibility time. If more arrive while a command runs, none may be its source: nothing
-# is a source for it.
+# How many recent texts keep the time at which they became visible. If more arrive while a command runs, nothing is a
+# source for that command.
 LATELY = 256
 
-Instant = tuple[float, int]  # by the log's clock, and by the number of texts that this process had logged
-Position = tuple[Store, int]  # a log's end: its store, and the number of the last record there that was folded
+Instant = tuple[float, int]  # seconds by the log's clock, and the number of texts that this process had logged
+Position = tuple[Store, int]  # a log's end: its store, and the seq of the last record there that was folded
 
 
 class Outbox:
-    """Events that must reach the store and are not known to be there, oldest first. `waiting` is for the next
-    transaction; the open transaction has stored `given`.
+    """Events that must reach the store but may not be there yet, oldest first. The next transaction stores `waiting`.
+    The open transaction has stored `given`.
 
-    Invariant: the view has each of them exactly once. An event leaves when a transaction that stored it is committed.
+    Invariant: the view has each event exactly once. An event leaves when the transaction that stored it is committed.
     """
 
     def __init__(self) -> None:
@@ -61,28 +61,29 @@ class Outbox:
         self.given: list[Event] = []
 
     def add(self, event: Event) -> None:
-        """Let an event wait that the view has. Text that was shown does not wait: others may write its files in the
-        meantime, and it would count as shown after that. Only the markers of a fork do, without any file's lines, so
-        that they can be rewritten."""
+        """Add to `waiting` an event that the view has already. A delivery loses its source map. A delivery without
+        markers is dropped."""
         if not isinstance(event, Delivered):
             self.waiting.append(event)
+        # Other agents may write a text's files while it waits, and it would then count as shown after those writes.
+        # The markers of a fork are kept, without any file's lines, so that they can be rewritten.
         elif event.markers:
             self.waiting.append(replace(event, source_map=()))
 
     def take(self) -> list[Event]:
-        """Remove and return what waits. The view no longer has it."""
+        """Remove and return the waiting events. The view no longer has them."""
         taken, self.waiting = self.waiting, []
         return taken
 
     def roll_back(self) -> None:
-        """Let events wait that were stored in a transaction that failed."""
+        """Move the events of a failed transaction back to `waiting`, before the events that wait already."""
         again, self.given = [*self.given, *self.take()], []
         for event in again:
             self.add(event)
 
 
 class Log:
-    """The log of one reader in one store. `open_store` is tried again while it fails."""
+    """The log of one reader in one store, and its view. If `open_store` fails, the next use tries it again."""
 
     def __init__(
         self,
@@ -98,8 +99,8 @@ class Log:
         self.clock = clock
         self._open_store = open_store
         self._store: Store | None = None
-        # (when it was logged, which of this process's texts it is, the number of the last call whose text could be seen
-        # before it); of what others logged, 0
+        # Recent texts: (when it was logged, its number among this process's texts or 0 if another process logged it,
+        # the number of the last call that was visible before it)
         self._lately: deque[tuple[float, int, int]] = deque(maxlen=LATELY)
         self._logged = 0  # texts that this process logged
         self._seq = 0
@@ -110,14 +111,14 @@ class Log:
 
     @property
     def store(self) -> Store:
-        """The open store. Raises StoreError."""
+        """The open store. Raise StoreError if it cannot be opened."""
         with self.lock:
             if self._store is None:
                 self._store = self._open_store()
             return self._store
 
     def open(self) -> None:
-        """Opens the store. A failure is counted; every call tries again, and until one succeeds everything is shown."""
+        """Open the store. A failure is counted, and each call tries again. Until one succeeds, everything is shown."""
         try:
             _warn_if_unreachable(self.store, self.session_id)
         except StoreError as error:
@@ -125,8 +126,8 @@ class Log:
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[View]:
-        """A transaction of the store, with everything newer folded in. Raises StoreError when the store fails, at entry
-        or at the end."""
+        """Yield the view within a transaction of the store, with all newer events folded in. Raise StoreError if the
+        store fails, at entry or at the end."""
         with self.lock:
             try:
                 with self.store.transaction():
@@ -141,8 +142,9 @@ class Log:
             self._outbox.given = []
 
     def append(self, events: Sequence[Event], at: float | None = None, *, keep: bool = False) -> None:
-        """Store and fold events, within a transaction. `at`: when they happened, by the log's clock; None for now.
-        `keep`: if they cannot be stored, do with them as `append_later` does."""
+        """Store and fold events, within a transaction. `at`: when they happened, in seconds by the log's clock; None
+        for now. `keep`: if they cannot be stored, keep them as `append_later` does. The error is raised in any
+        case."""
         if not events:
             return
         at = self.clock() if at is None else at
@@ -157,8 +159,8 @@ class Log:
             self._fold(event, at, is_own=True)
 
     def append_later(self, events: Iterable[Event]) -> None:
-        """Have events stored by the next transaction: the store would not take them now. The view has them immediately:
-        a compaction that could not be stored is a compaction all the same."""
+        """Keep events for the next transaction, because the store fails now. The view has them immediately: a
+        compaction that could not be stored still happened."""
         with self.lock:
             self._distrusted = True
             for event in map(_storable, events):
@@ -166,19 +168,20 @@ class Log:
                 self._outbox.add(event)
 
     def fail(self, call_id: str, error: BaseException) -> Reason:
-        """Counts a failure of ours, and logs it as soon as the store takes it. Gives the reason that stands for it."""
+        """Count a failure of readcache, and log it as soon as the store takes it. Return the reason to report:
+        STORE_FAILED for a StoreError, INTERNAL_ERROR for any other error."""
         reason = Reason.STORE_FAILED if isinstance(error, StoreError) else Reason.INTERNAL_ERROR
         self.append_later([Failed(str(call_id), reason.value, without_secrets(f"{type(error).__name__}: {error}"))])
         return reason
 
     def unlogged(self) -> list[Failed]:
-        """Failures of ours that the store has not taken."""
+        """Return the failures of readcache that the store has not taken yet."""
         with self.lock:
             return [event for event in self._outbox.waiting if isinstance(event, Failed)]
 
     def begin_about(self, keys: Iterable[str], digests: Iterable[str]) -> None:
-        """Where the log was not folded yet, for one call: the view starts with what matters to these keys and digests
-        alone."""
+        """Fold only the records that can matter to these keys and digests, for one call. Do nothing if the whole log
+        is folded already, or if events wait for the store. Raise StoreError."""
         with self.lock:
             if (self._seq == 0 or self._partial) and not self._outbox.waiting:
                 self._start_anew()
@@ -187,22 +190,23 @@ class Log:
                     self._take(record)
 
     def fold(self, store: Store) -> None:
-        """Folds all that is in `store`, which is this log's by another connection. Writers, and users of this log, need
-        not wait for that. Raises StoreError."""
+        """Fold the whole log from `store`, a second connection to this log's store. Writers and users of this log do
+        not wait for it. Raise StoreError."""
         aside = Log(lambda: store, self.session_id, self.agent_id, self.clock)
         for record in store.records(self.session_id, self.agent_id):
             aside._take(record)
         with self.lock:
-            if not self._outbox.waiting:  # with these, the next transaction folds all
+            if not self._outbox.waiting:  # otherwise the next transaction folds everything
                 self.view, self._lately, self._seq, self._index = aside.view, aside._lately, aside._seq, None
                 self._partial = False
 
     def position(self) -> Position:
-        """The end of the log. Within a transaction."""
+        """Return the end of the log. Call it within a transaction."""
         return self.store, self._seq
 
     def only_grew_since(self, position: Position) -> bool:
-        """True if nothing was logged since that may have outdated or removed an older text. Within a transaction."""
+        """Return True if no event since `position` may have outdated or removed an older text. Return False if the
+        store is another one. Call it within a transaction."""
         store, seq = position
         if store is not self._store:
             return False
@@ -211,15 +215,16 @@ class Log:
         return all(event is None or isinstance(event, (Closed, Delivered, Failed, Missed, Amended)) for event in events)
 
     def now(self) -> Instant:
-        """Return the moment at which a call begins. Ask before anything that may wait: the store, a lock."""
-        logged = self._logged  # first: what comes while the clock is read came later
+        """Return the moment at which a call begins. Call it before anything that may wait, such as a store or lock."""
+        logged = self._logged  # read first: a text that arrives while the clock is read counts as later
         return self.clock(), logged
 
     def calls_at(self, moment: float, logged: int | None = None) -> int:
-        """Return the number of the last call that was visible at that moment, by the log's clock. Within a transaction.
-        `logged`: how many texts this process had logged then, which says more than any clock; None: not known."""
+        """Return the number of the last call that was visible at `moment`, in seconds by the log's clock. Return 0 if
+        so many texts came since then that it is unknown. Call it within a transaction. `logged`: how many texts this
+        process had logged then, which is more reliable than a clock; None if unknown."""
         number = self.view.calls.number
-        is_certain = logged in (None, self._logged)  # no text of this process came since: the clock goes for all
+        is_certain = logged in (None, self._logged)  # this process logged no text since, so the clock decides for all
         for at, own, before in reversed(self._lately):
             if own and logged is not None:
                 if own <= logged:
@@ -235,48 +240,51 @@ class Log:
         return number if not own and at <= moment else 0
 
     def records(self) -> list[Record]:
-        """The whole session's log, each text where it was delivered. Raises StoreError."""
+        """Return the whole session's log, with each text in the event that delivered it. Raise StoreError."""
         return as_shown(self.store.records(self.session_id))
 
     def own_events(self) -> list[Event]:
-        """What happened to this reader so far; nothing where the store fails."""
+        """Return this reader's events so far, or an empty list if the store fails."""
         try:
             return list(events_for(self.records(), self.agent_id))
         except StoreError:  # counted when the next event is logged
             return []
 
     def texts(self) -> list[Event]:
-        """The session's events with each text that there was, this reader's last: another one's call may have the same
-        id. Raises StoreError."""
+        """Return the session's events, with every version of a text. This reader's events come last, because another
+        reader's call may have the same ID. Raise StoreError."""
         records = sorted(self.store.records(self.session_id), key=lambda record: record.agent_id == self.agent_id)
         return [record.event for record in records]
 
     def store_key(self) -> tuple[str, str, str] | None:
-        """The reader's place on the disk: store, session, reader. None for a store that ends with this process."""
+        """Return (store, session, reader), which identify the reader's log on the disk. Return None for a store that
+        ends with this process."""
         path = getattr(self._store, "path", None)
         return None if path is None else (str(path), self.session_id, self.agent_id)
 
     def call_ids(self) -> list[str]:
-        """The ids of the session's calls in the log, oldest first; some there more than once. Of all its readers: a
-        sub-agent may have started with a copy of another's messages. Raises StoreError."""
+        """Return the IDs of the session's calls in the log, oldest first. Some occur more than once. The calls of all
+        readers are included, because a sub-agent may have started with a copy of another reader's messages. Raise
+        StoreError."""
         records = self.store.records(self.session_id)
         return [call_id for record in records if (call_id := getattr(record.event, "call_id", ""))]
 
     def line_index(self) -> LineIndex:
-        """Where any visible line stands."""
+        """Return the index that finds any visible line by its text."""
         if self._index is None:
             self._index = LineIndex(self.view.deliveries)
         return self._index
 
     def prepare_index(self) -> None:
-        """Does now what the next judgement would have to do first, where anybody has asked for the index."""
+        """Index the new deliveries now, so that the next judgement need not. Do nothing if no judgement has used the
+        index."""
         with self.lock:
             if self._index is not None:
                 self._index.take_in()
 
     def new_reader(self, name: str, taken: set[str]) -> str:
-        """`name`, or the first of `name-2`, `name-3`, … that no reader of the session has used, as far as the store and
-        `taken` know. The name is then taken."""
+        """Return `name`, or the first free name of `name-2`, `name-3`, …, and add it to `taken`. A name is free if no
+        reader of the session has it in the store or in `taken`. If the store cannot be read, only `taken` counts."""
         with contextlib.suppress(StoreError):  # counted when the reader is used
             taken.update(agent for _, agent, *_ in self.store.sessions(self.session_id))
         names = (name if n == 1 else f"{name}-{n}" for n in itertools.count(1))
@@ -285,15 +293,15 @@ class Log:
         return found
 
     def close(self) -> None:
-        """Closes the store."""
+        """Close the store."""
         if self._store is not None:
             self._store.close()
 
     def _refresh(self) -> None:
-        """Fold what is new in the store. Then store what waits for it."""
+        """Fold the store's new events. Then store the events that wait for it."""
         records = self.store.records(self.session_id, self.agent_id, after=0 if self._distrusted else self._seq)
         if self._distrusted:
-            records = list(records)  # until all is read, the old view is better than none
+            records = list(records)  # if reading fails, the old view is better than none
             self._start_anew()
         for record in records:
             self._take(record)
@@ -322,26 +330,28 @@ class Log:
             self._note_text(event, at, before, is_own=is_own)
 
     def _note_text(self, event: Delivered | Amended, at: float, before: int, *, is_own: bool) -> None:
-        """A text can be seen from now on, or another one than before. `before`: the number of the last call then."""
+        """Record that a text is visible from now on, or was replaced. `before`: the number of the last call before
+        the event."""
         self._logged += is_own
         texts = [text for text in self.view.of_call(event.call_id) if text.event.origin is event.origin]
-        # a call that was answered long ago may be settled now; of one that wrote, the write was logged first
+        # The event may amend a call that was answered long ago. If a call wrote files, its write was logged first.
         before = min([before, *(text.call - 1 for text in texts)])
         latest = self._lately[-1][0] if self._lately else at
         own = self._logged if is_own else 0
         self._lately.append(
             (max(at, latest), own, before)
-        )  # in order, whatever the clock does: later is on the safe side
+        )  # in order, even if the clock goes back: a later time is on the safe side
         if self._index is not None:
             for text in texts:
                 self._index.add(text)
 
 
-_unreachable: set[str] = set()  # the servers that this process was warned of
+_unreachable: set[str] = set()  # the servers for which this process has logged a warning
 
 
 def _warn_if_unreachable(store: Store, session_id: str) -> None:
-    """Once for each server: nothing else would tell a program why everything is shown."""
+    """Log a warning if the store's server cannot be reached, once for each server. Nothing else would tell a program
+    why every output is shown in full."""
     path = str(getattr(store, "path", ""))
     if not is_url(path):
         return
@@ -356,9 +366,9 @@ def _warn_if_unreachable(store: Store, session_id: str) -> None:
 
 
 def _storable(event: Event) -> Event:
-    """The event, or what may stand for one that no store takes: it would stop all that comes after it."""
+    """Return the event, or a replacement if no store can take it. Such an event would block all later events."""
     if is_storable(event):
         return event
     if isinstance(event, (Delivered, Wrote, Failed)):
         return Failed("", Reason.INTERNAL_ERROR.value, f"a {type(event).__name__} that cannot be stored")
-    return Compacted(frozenset())  # what it takes out of view is not known
+    return Compacted(frozenset())  # it is unknown which texts the event removes from the view

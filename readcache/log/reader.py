@@ -1,14 +1,14 @@
-"""What goes in and out between a tool's output and one reader, whatever fails: the small interface that sessions,
-shims, servers and adapters share.
+"""Judge calls for one reader, and log what its harness reports. Sessions, shims, servers and adapters share this small
+interface.
 
     reader = Reader(Log(open_store, session_id, agent_id, time.time), Rules(policy, session_tag(session_id)))
     pending = reader.judge(call)
-    print(pending.reply.text)                      # no lock is held, and nothing of the reply counts as seen
-    pending.commit()                               # now it does; without this, nothing ever will
+    print(pending.reply.text)                      # without a lock; the reply does not count as seen yet
+    pending.commit()                               # now it counts as seen
     reader.tell("call_7", lambda view: [Rewound("call_7")])
 
-Nothing here runs a command, reads a file or raises: on any failure of ours the real output goes through, and the
-failure is counted.
+Nothing here runs a command or reads a file. If readcache fails, the real output goes through and the failure is
+counted. The only error raised is UsageError, for a call that the log does not have.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from readcache.core.sync.sync import Reconciler, Synced
 
 
-# The places of the readers that this process has answered and not closed: it is alive, so that they did not crash.
+# The store keys of the readers that this process has answered and not closed. It is alive, so they did not crash.
 _ANSWERING: set[tuple[str, str, str]] = set()
 
 
@@ -56,7 +56,8 @@ class Pending:
     _commit: Callable[[float | None], None] = lambda _: None
 
     def commit(self, at: float | None = None) -> None:
-        """Log that the reply was shown. Do it at most once. `at`: when that was, by the log's clock; None for now."""
+        """Log that the reply was shown. Call it at most once. `at`: when it was shown, in seconds by the log's clock;
+        None for now."""
         self._commit(at)
 
 
@@ -64,18 +65,21 @@ class Confirm(Enum):
     """The replies that count as shown as soon as they are logged."""
 
     ALL = "all"
-    FULL = "full"  # those that omit nothing: a host shows the same bytes whatever becomes of our answer
+    FULL = "full"  # replies that omit nothing: a host shows the same bytes even if it discards the reply
     NONE = "none"
 
 
-NEWEST_NAMED = 5  # events whose calls are named to a harness that named another one
+NEWEST_NAMED = 5  # newest events whose calls the error for an unknown call names
 
 
 class Reader:
-    """One reader: its log, and the rules by which its calls are answered. `one_call`: this process judges a single
-    call, and the view holds only what matters to that. `resumes`: it may go on where a process was killed, so that the
-    last results of that one count as shown only when the harness says so. `is_off`: True while the user has switched
-    readcache off: replies are in full and no source for later ones, and what the harness tells is logged as always."""
+    """One reader: its log, and the rules that answer its calls.
+
+    `one_call`: this process judges a single call, and the view has only the records that matter to it. `resumes`: the
+    process may continue after another one was killed. The last results of that process then count as shown only when
+    the harness says so. `is_off`: returns True while the user has switched readcache off. Replies are then in full and
+    no source for later ones. Reports of the harness are logged as always.
+    """
 
     def __init__(
         self,
@@ -91,16 +95,16 @@ class Reader:
         self._is_off = is_off
         self._one_call = one_call
         self._resumes = resumes
-        self._answered = False  # has this process answered a call that is not closed?
-        self._reconciler: Reconciler | None = None  # what the last `sync` found
+        self._answered = False  # this process has used the reader since it was last closed
+        self._reconciler: Reconciler | None = None  # the state of the last `sync`
 
     def judge(self, call: Call, *, confirm: Confirm = Confirm.NONE, began: float | None = None) -> Pending:
-        """Judge one call; on any failure of ours, the reply is the real output. `began`: when the call started, by the
-        log's clock.
+        """Judge one call. If readcache fails, the reply is the real output. `began`: when the call started, in seconds
+        by the log's clock.
 
         Until the reply is committed, nothing of it counts as seen and every figure counts it as shown in full, unless
-        `confirm` says otherwise. Printing does not wait for the store if nothing is omitted from a call that wrote
-        nothing: only `Pending.commit` logs such a call.
+        `confirm` says otherwise. If nothing is omitted and the call wrote nothing, printing does not wait for the
+        store: only `Pending.commit` logs such a call.
         """
         if self.rules.policy.mode is Mode.OFF:
             return Pending(with_frame(pass_through(call, Reason.MODE_OFF), call))
@@ -111,10 +115,10 @@ class Reader:
         since = time.perf_counter()
         try:
             pending = self._judge(call, began, confirm)
-        except Exception as error:  # of the store, or a bug of ours: it must not cost the agent its output
+        except Exception as error:  # a store's failure or a bug in readcache must not cost the agent its output
             reason = self.log.fail(call.call_id, error)
             tell_counted(self.rules.host, {reason.value: 1})
-            if self.log.view.is_visible(call.call_id):  # the id names the newer text
+            if self.log.view.is_visible(call.call_id):  # from now on the ID names the newer text
                 self.log.append_later([Forgot(frozenset([call.call_id]))])
         else:
             tell_answered(self.rules.host, pending.reply, time.perf_counter() - since)
@@ -129,7 +133,7 @@ class Reader:
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[View]:
-        """A transaction of the log. The listeners are told what it changed in the counters once the store took it."""
+        """Yield the view within a transaction of the log. Then tell the listeners how it changed the counters."""
         changed: dict[str, int] = {}
         with self.log.lock:
             with self.log.transaction() as view:
@@ -164,22 +168,22 @@ class Reader:
             if is_full and not writes and not is_confirmed:
                 return Pending(reply, partial(self._log_shown, delivered, log.position(), view.calls.tokens))
             logged = delivered
-            if delivered.text and not is_confirmed:  # a text that is no source is logged without it, and is as it is
+            if delivered.text and not is_confirmed:  # a delivery without text is never a source: nothing to confirm
                 logged = mark_unconfirmed(delivered, call.output, judgement.source_map)
             log.append([logged, *events_after(call, delivered.when.call, policy)] if writes else [logged])
         return Pending(reply, partial(self._confirm, logged))
 
     def _confirm(self, logged: Delivered, at: float | None) -> None:
-        """Log that this reply was shown. Do nothing if it has left the conversation."""
+        """Log that this reply was shown. Do nothing if it no longer waits for that."""
         if logged.unconfirmed:
             call_id = logged.call_id
             self.tell(call_id, lambda view: [confirmed(call_id)] if view.waiting.get(call_id) == logged else [], at)
 
     def _log_shown(self, delivered: Delivered, end: Position, tokens: int, at: float | None) -> None:
-        """Log a delivery after those that were logged while it was shown. Log it without its text if anything came in
-        between that may have outdated or removed it. `end`, `tokens`: of the log and its calls, as it was judged.
+        """Log a delivery after the events that were logged while it was shown. Log it without its text if one of them
+        may have outdated or removed it. `end`, `tokens`: the log's end and its calls' tokens when it was judged.
         """
-        try:  # if this fails it is not tried later: an event in between might have removed the text
+        try:  # a failure is not retried later, because an event in between might have removed the text
             with self._transaction() as view:
                 after = view.calls.tokens + delivered.when.tokens - tokens
                 when = replace(delivered.when, call=view.calls.number_of(delivered.call_id), tokens=after)
@@ -191,17 +195,17 @@ class Reader:
             self.log.fail(delivered.call_id, error)
 
     def _go_on(self, view: View) -> None:
-        """Before the first event: check whether an earlier process left the session open."""
+        """Log that the calls in doubt are not visible, if an earlier process left the session open."""
         in_doubt = self._in_doubt(view)
         self.log.append([Forgot(in_doubt, doubted=True)] if in_doubt else [])
 
     def _in_doubt(self, view: View) -> frozenset[str]:
-        """Return the calls of a killed process that may not be in the conversation, until the store took that."""
+        """Return the calls of a killed process that may not be in the conversation; none once the store took them."""
         store_key = self.log.store_key()
         return resume.unconfirmed(view) if self._resumes and store_key and store_key not in _ANSWERING else frozenset()
 
     def _has_gone_on(self) -> None:
-        """Remember that the store took it: what is in doubt stays so until then."""
+        """Note that the store took the transaction. Until then, the calls in doubt stay in doubt."""
         self._resumes = False
         if not self._answered:
             self._answered = True
@@ -209,8 +213,9 @@ class Reader:
                 _ANSWERING.add(store_key)
 
     def calls_so_far(self, began: Instant | None = None) -> int:
-        """The number of the last call that was logged when this one began: later ones are not a source for it. `began`:
-        see `Log.now`; None: it begins now. A call that waits for the store does not begin later."""
+        """Return the number of the last call that was logged when this one began: later calls are not a source for it.
+        Return 0 if the mode is off, or the store fails. `began`: see `Log.now`; None: it begins now. The moment is
+        taken before waiting for the store."""
         if self.rules.policy.mode is Mode.OFF:
             return 0
         began = began or self.log.now()
@@ -224,7 +229,7 @@ class Reader:
         return 0
 
     def close(self, *, in_order: bool) -> None:
-        """The process ends. `in_order`: what it answered is in the conversation."""
+        """Stop answering, because the process ends. `in_order`: the replies that it gave are in the conversation."""
         if self._answered and in_order and self.log.view.calls.number:
             self.tell("", lambda _: [Closed()])
         self._answered = False
@@ -232,18 +237,18 @@ class Reader:
             _ANSWERING.discard(store_key)
 
     def note_writes(self, call: Call) -> None:
-        """Logs what a command wrote whose output went past us."""
+        """Log the writes of a command whose output readcache did not get."""
         if not call.reading.writes or self.rules.policy.mode is Mode.OFF:
             return
         if self._one_call:
-            with contextlib.suppress(StoreError):  # it fails again below, and is counted there
+            with contextlib.suppress(StoreError):  # `tell` below fails again, and counts it
                 self.log.begin_about((), ())
-        unread = replace(call, reading=replace(call.reading, claims=()))  # nothing was shown that could come before
+        unread = replace(call, reading=replace(call.reading, claims=()))  # no lines were shown before the writes
         self.tell(call.call_id, lambda view: events_before(view, unread, self.rules.policy))
 
     def tell(self, call_id: str, events: Callable[[View], list[Event]], at: float | None = None) -> None:
-        """Logs what the harness told us; what the store will not take now is kept until it does. `at`: when that was,
-        by the log's clock; None for now."""
+        """Log the events that `events` makes of the harness's report. Events that the store does not take now are kept
+        until it does. `at`: when they happened, in seconds by the log's clock; None for now."""
         log = self.log
         with log.lock:
             made: list[Event] | None = None
@@ -257,11 +262,11 @@ class Reader:
                     log.append_later(events(log.view))
 
     def forget(self, call_id: str) -> None:
-        """The reply to this call was never shown."""
+        """Log that the reply to this call was never shown."""
         self.tell(call_id, lambda _: [Forgot(frozenset([call_id]))])
 
     def commit(self, call_id: str) -> None:
-        """See `Session.commit`. UsageError for an unknown call; nothing is committed then."""
+        """See `Session.commit`. Raise UsageError for an unknown call; nothing is committed then."""
         is_known = False
 
         def events(view: View) -> list[Event]:
@@ -279,15 +284,15 @@ class Reader:
             self.tell("", lambda _: [Missed(count, why)])
 
     def settle(self, call_id: str, text: str, reason: Reason | None = None) -> None:
-        """See `Session.settle`. UsageError for an unknown call; nothing is settled then. `reason`: why the whole output
-        was shown."""
+        """See `Session.settle`. Raise UsageError for an unknown call; nothing is recorded then. `reason`: why the whole
+        output was shown."""
 
         def events(view: View) -> list[Event]:
             if call_id in view.waiting:
                 amended = amend_answer(view.waiting[call_id], text, reason)
                 return [replace(amended, erases=not amended.confirms)]
             shown = [d.event for d in view.of_call(call_id) if d.event.origin is not Origin.COMMAND]
-            # A text that can never be a source is not kept.
+            # The replaced text can never be a source again, so the store erases it.
             changed = [event for event in shown if event.text != text and event.credited]
             return [replace(amend(event, text), erases=True) for event in changed]
 
@@ -295,8 +300,8 @@ class Reader:
         self.tell(call_id, events)
 
     def rewind(self, call_id: str) -> None:
-        """See `Session.rewind`. UsageError for an unknown call: what came after it is unknown, so everything counts as
-        gone."""
+        """See `Session.rewind`. Raise UsageError for an unknown call. Nobody knows then which calls came after it, so
+        everything counts as gone."""
         self._resumes = False
         try:
             self._check_call(call_id, "everything now counts as gone")
@@ -304,22 +309,22 @@ class Reader:
             self.tell(call_id, lambda _: [Rewound(call_id)])
 
     def _check_call(self, call_id: str, outcome: str) -> None:
-        """Raises UsageError for a call that is not in the log. Where that cannot be read, or a call of ours failed and
-        may not be in it, none is said to be unknown."""
+        """Raise UsageError for a call that is not in the log. Never raise if the log cannot be read, or if a failed
+        call may be missing in it."""
         log = self.log
         if self.rules.policy.mode is Mode.OFF or self.view.is_visible(call_id) or log.unlogged():
             return
         try:
             known = log.call_ids()
-        except StoreError:  # counted where something is to be stored
+        except StoreError:  # counted when something is stored
             return
         if call_id not in known:
             newest = ", ".join(dict.fromkeys(reversed(known[-NEWEST_NAMED:]))) or "none"
             raise UsageError(f"unknown call {call_id!r} (the newest: {newest}); {outcome}")
 
     def sync(self, messages: Sequence[Mapping[str, Any]], *, gives_back: bool = True, batch: str = "") -> Synced:
-        """Makes the view agree with the message list, and says what has to be rewritten in it. See `Session.sync`, and
-        `Reconciler.reconcile` for `gives_back`."""
+        """Make the view agree with the message list, and return the texts to rewrite in it. See `Session.sync`. For
+        `gives_back`, see `Reconciler.reconcile`."""
         from readcache.core.sync.sync import Reconciler, Synced
 
         synced = Synced()
@@ -332,7 +337,7 @@ class Reader:
                 synced = reconciler.reconcile(
                     view, messages, tag=self.rules.tag, log=self.log.texts, gives_back=gives_back, batch=batch
                 )
-            except Exception as error:  # a list that we do not understand proves nothing visible
+            except Exception as error:  # a list that cannot be understood does not prove any text visible
                 self._reconciler = None
                 self.log.fail("", error)
                 return [Compacted(frozenset())]
@@ -342,7 +347,7 @@ class Reader:
         return synced
 
     def inputs(self) -> list[tuple[str, str]]:
-        """The calls of the message list as it was last synced: (id, what the agent said in it)."""
+        """Return the calls of the message list as it was last synced: (ID, the call's text)."""
         return self._reconciler.inputs() if self._reconciler is not None else []
 
     def compacted(self, kept: frozenset[str], restored: RestorePlan | None, *, restored_id: str) -> Compaction:
@@ -364,7 +369,7 @@ class Reader:
         return done
 
     def inherit(self, parent: Reader) -> None:
-        """Start with a copy of what another reader sees."""
+        """Start with a copy of another reader's view."""
         from readcache.core.sync.inherit import inherited_events
 
         self._resumes = False
@@ -375,11 +380,11 @@ class Reader:
 
     @property
     def view(self) -> View:
-        """What is visible now, as far as the store can be read. Read it, do not change it."""
+        """The view as it is now, or as it was last if the store cannot be read. Read it, do not change it."""
         with contextlib.suppress(StoreError), self.log.transaction():
             pass
         return self.log.view
 
     def unlogged(self) -> list[Failed]:
-        """Failures of ours that the store has not taken."""
+        """See `Log.unlogged`."""
         return self.log.unlogged()

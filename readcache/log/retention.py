@@ -1,4 +1,4 @@
-"""Which sessions a store need not keep, and taking them out. A session lives on as long as something happens in it."""
+"""Find and remove the sessions that a store need not keep. A session is kept as long as something happens in it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ KEEP_BYTES = 1_000_000_000  # some 1,000 long sessions, by tests/benchmarks/memo
 
 
 def last_events(contexts: Iterable[tuple[str, str, int, float]]) -> dict[str, float]:
-    """Session -> time of its last event, the oldest first. `contexts`: as `Store.sessions` gives them."""
+    """Return {session: time of its last event in seconds since the epoch}, oldest first. `contexts`: as
+    `Store.sessions` returns them."""
     last: dict[str, float] = {}
     for session, _, _, at in contexts:
         last[session] = max(at, last.get(session, at))
@@ -25,20 +26,20 @@ def last_events(contexts: Iterable[tuple[str, str, int, float]]) -> dict[str, fl
 
 
 def has_content(store: Store, session: str) -> bool:
-    """False for a session that was taken out, and has not gone on."""
+    """Return False for a session that was removed and has no newer events."""
     return any(record.event != NOTHING_LEFT for record in store.records(session))
 
 
 def outlived(store: SqliteStore, now: float, keep_seconds: float, keep_bytes: float = KEEP_BYTES) -> Iterator[str]:
-    """Sessions to remove, the oldest first: those idle for `keep_seconds`, then more until the store is small enough.
-    The caller takes each out before it asks for the next."""
+    """Yield the sessions to remove, oldest first: the sessions idle for `keep_seconds`, then more until the store uses
+    at most `keep_bytes`. The caller removes each session before it asks for the next."""
     for session, last in last_events(store.sessions()).items():
         if last < now - keep_seconds or (store.used_bytes() > keep_bytes and has_content(store, session)):
             yield session
 
 
 def tidy(store: SqliteStore, now: float, keep_seconds: float, *, patience: float) -> bool:
-    """Takes out what has been kept for long enough; False if `patience` seconds were not enough."""
+    """Remove the sessions that were kept for long enough. Return False if `patience` seconds did not suffice."""
     began = time.monotonic()
     for session in outlived(store, now, keep_seconds):
         if time.monotonic() - began > patience:

@@ -1,6 +1,6 @@
-"""Reports each answer of a process: to the metrics of `readcache serve`, and as an event of OpenTelemetry.
+"""Report each answer of a process to the metrics of `readcache serve`, and as an event of OpenTelemetry.
 
-Nothing is reported unless somebody listens, and a failure here never reaches an answer.
+Nothing is reported unless somebody listens. A failure here never affects an answer.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from readcache.core.model.reply import Omitted, Reason, Reply
 
 
 class Metric(NamedTuple):
-    """A counter for Prometheus, which adds `_total` to its name. It sums those of `Session.stats` that are `counted`;
-    with a `label`, each of them is a value of it."""
+    """A counter for Prometheus, which adds `_total` to its name. It is the sum of the counters of `Session.stats` that
+    `counted` names. With a `label`, each of these counters is one value of the label."""
 
     name: str
     help: str
@@ -49,32 +49,33 @@ EVENT = "readcache.reply"  # on the span in which a call is answered
 
 
 class Listener(Protocol):
-    """Is told of the answers of this process. It must be quick: the answer waits for it."""
+    """A receiver of reports about the answers of this process. It must be quick: the answer waits for it."""
 
     def counted(self, host: str, changed: Mapping[str, int]) -> None:
-        """What an answer, or what the harness told, changed in the counters of `Session.stats`."""
+        """Receive the changes of the counters of `Session.stats`, by an answer or by a report of the harness."""
 
     def took(self, host: str, seconds: float) -> None:
-        """How long it took to judge a call."""
+        """Receive the seconds that it took to judge a call."""
 
 
 LISTENERS: list[Listener] = []
 
 
 def tell_failed(host: str) -> None:
-    """Tell the listeners that a result was shown in full because of a bug of ours; no log has it."""
+    """Tell the listeners that a result was shown in full because of a bug in readcache. No log has the result."""
     tell_counted(host, {Reason.INTERNAL_ERROR.value: 1})
 
 
 def tell_counted(host: str, changed: Mapping[str, int]) -> None:
-    """Tell the listeners what changed in the counters of `Session.stats`."""
+    """Tell the listeners how the counters of `Session.stats` changed."""
     for listener in LISTENERS:
         with contextlib.suppress(Exception):
             listener.counted(host, changed)
 
 
 def tell_answered(host: str, reply: Reply, seconds: float) -> None:
-    """Tell the listeners, and the current span: there is one only where the program has imported OpenTelemetry."""
+    """Tell the listeners how long it took to judge a call, and add the reply to the current span. There is a span only
+    if the program has imported OpenTelemetry."""
     for listener in LISTENERS:
         with contextlib.suppress(Exception):
             listener.took(host, seconds)

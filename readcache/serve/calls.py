@@ -24,10 +24,10 @@ from readcache.process import failures
 from readcache.process.buffered import rules_of
 from readcache.process.plan import Caller, Plan, plan_call
 from readcache.process.tidy import tidy_once_a_day
+from readcache.process.virtual import is_named_virtual
 from readcache.serve import http
 from readcache.serve.logs import OpenLog, OpenLogs
 from readcache.serve.short_client import FrameClient
-from readcache.process.virtual import is_named_virtual
 
 _known_rules = lru_cache(maxsize=256)(rules_of)
 

@@ -8,8 +8,8 @@ from readcache.session.sessions import Sessions
 
 __all__ = ["Session", "Sessions"]
 
-# Whatever a call imports when it first needs it, except asyncio, whose own handlers must not be registered amid a fork.
-# A server's client is imported by a log that is locked.
+# All modules that a call imports when it first needs them. asyncio is not among them, because it registers fork
+# handlers, and must not do so during a fork. Nor is a server's client: a locked log imports it.
 import_before_fork(
     "readcache.core.model",
     "readcache.core.shell",

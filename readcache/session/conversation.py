@@ -1,4 +1,4 @@
-"""What a harness tells a session of its conversation, and what it may ask: the half of `Session` without tools."""
+"""The half of `Session` without tools: a harness's reports about its conversation, and its questions."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from readcache.core.restore.plan import Compaction, RestorePlan
     from readcache.session.disk.changes import Change, SeenFiles
 
-M = TypeVar("M", bound=Mapping[str, Any])  # a message of the harness's list, whatever it is declared as
+M = TypeVar("M", bound=Mapping[str, Any])  # a message of the harness's list, with any declared type
 
 
 class Conversation:
-    """One reader's conversation, as far as its harness tells of it."""
+    """One reader's conversation, as its harness reports it."""
 
     root: str
     reader: Reader
@@ -38,14 +38,15 @@ class Conversation:
     tag: str
     _is_local: bool | None
     _is_off: Callable[[], bool]
-    _sections: dict[str, str]  # by the name of a compaction
+    _sections: dict[str, str]  # restored section by the name of its compaction
     _watching: SeenFiles | None = None  # while a watch lasts
 
-    # ------------------------------------------------------------ what the harness tells
+    # ------------------------------------------------------------ reports of the harness
 
     def wrote(self, path: str | os.PathLike[str], *, content: str | None = None, call_id: str | None = None) -> None:
-        """The agent's own write or edit tool succeeded on `path`: earlier deliveries of it are invalid. `content`: the
-        whole file as the agent gave it in that call, where it did; it counts as visible."""
+        """Record that the agent's own write or edit tool succeeded on `path`. Earlier deliveries of the file are then
+        invalid. `content`: the whole file, if the agent gave it in that call. It counts as visible, except for a
+        protected file."""
         key, name = canonical_path(os.fsdecode(path), self.root), self._call_id(call_id)
         if any(matches_any(path, self.policy.protected) for path in self._links((key,), self.root)):
             content = None
@@ -53,18 +54,18 @@ class Conversation:
         self._tell_watch(name, lambda seen, view: seen.wrote(view, key, name, local=bool(self._is_local)))
 
     def settle(self, call_id: str, text: str) -> None:
-        """What the harness finally showed for that call, or as that restored section. Only what is left in `text`
-        counts as seen. UsageError for an unknown call: nothing is settled then."""
+        """Record the text that the harness finally showed for that call, or for that restored section. Only lines in
+        `text` count as seen. Raise UsageError for an unknown call; nothing is recorded then."""
         self.reader.settle(str(call_id), text)
 
     def commit(self, call_id: str) -> None:
-        """The reply to that call, which was made with `commit=False` in this process or another, was shown as it was
-        answered. It has no effect on one that was committed before. UsageError for an unknown call."""
+        """Record that the reply to that call was shown unchanged. The call was made with `commit=False`, in this
+        process or another. A second commit has no effect. Raise UsageError for an unknown call."""
         self.reader.commit(str(call_id))
 
     def missed(self, count: int, why: str) -> None:
-        """The harness had `count` tool results that nobody judged, because of `why`: "the server was late". Reports say
-        so: "19 of 24 results were not judged"."""
+        """Record that the harness had `count` tool results that nobody judged. `why`: the reason, such as "the server
+        was late". Reports then say, for example, "19 of 24 results were not judged"."""
         self.reader.missed(int(count), str(why))
 
     def sync(
@@ -75,25 +76,28 @@ class Conversation:
         excluded: Collection[str] = (),
         batch: str = "",
     ) -> dict[str, str]:
-        """The message list is the truth: what does not stand verbatim in it is no longer visible, whatever was done to
-        it. Shapes of OpenAI, Anthropic, Bedrock's Converse and Gemini, with ids or without. Call it when the newest
-        results are in the list: what is not in it yet counts as gone.
+        """Make the view agree with the message list, and return the results to rewrite in it.
+
+        Text that is not verbatim in the list is no longer visible. Any change to the list is allowed. The list may have
+        the shape of OpenAI, Anthropic, Bedrock's Converse or Gemini, with IDs or without. Call it when the newest
+        results are in the list: results that are not in it yet count as gone.
 
         `cleared`: the results of this list that the provider clears before the model sees it (Anthropic's
-        `clear_tool_uses`): how many of the oldest, in all, or their ids. Say it at each call. `excluded`: names of
-        tools whose results it leaves alone and does not count. `batch`: the batch of calls that the host is making now:
-        its results count as visible even if the list lacks them.
+        `clear_tool_uses`). Give the total number of the oldest results, or their IDs, in each call. `excluded`: names
+        of tools whose results the provider neither clears nor counts. `batch`: the batch of calls that the host is
+        making now. Its results count as visible even if the list lacks them.
 
-        Gives, by call id, the list's own where it has one, what is to stand as the result of replies whose markers name
-        what is gone: a note that it is gone, or the full text where no list has held the reply yet. For a call that the
-        list does not name, it is the reply alone, which you put in its place; `mend` does that.
+        The returned texts are the new results of replies with markers for text that is gone. They are keyed by call ID,
+        the list's own if it has one. Each has a note that the text is gone, or the full lines if no list has contained
+        the reply yet. For a call that the list does not name, the text is only the reply, and you replace the reply in
+        the list. `mend` does that for you.
         """
         return dict(self.reader.sync(_seen(messages, cleared, excluded), batch=batch).by_call)
 
     def mend(
         self, messages: list[M], *, cleared: int | Collection[str] | None = None, excluded: Collection[str] = ()
     ) -> list[M]:
-        """`sync`, and the messages with every marker true: the very same list where nothing has to be rewritten."""
+        """Sync, and return the messages with every marker true. Return the same list object if nothing must change."""
         from readcache.core.messages.editing import with_results
 
         synced = self.reader.sync(_seen(messages, cleared, excluded))
@@ -107,11 +111,12 @@ class Conversation:
         messages: Sequence[Mapping[str, Any] | Message] | None = None,
         without: Collection[str] = (),
     ) -> RestorePlan:
-        """Which files and lines the compactor should put back verbatim, given the calls that stay. Where the log cannot
-        be read there is nothing to go by: an empty plan, and the failure is counted. `messages`: the list before the
-        compaction, which shows what calls of unobserved tools were about; None: as `sync` was given it last.
-        `without`: absolute paths of files that the host puts back by itself. UsageError for a budget that is a share of
-        a window: only a `Compactor` knows one.
+        """Return a plan of the files and lines that the compactor should restore verbatim.
+
+        `keep`: the calls that stay. `budget`: the size of the plan. `messages`: the list before the compaction, which
+        shows the subject of calls of unobserved tools; None: the list of the last `sync`. `without`: absolute paths of
+        files that the host restores itself. If the log cannot be read, the plan is empty and the failure is counted.
+        Raise UsageError for a budget that is a share of a window: only a `Compactor` knows the window.
         """
         if budget.is_share:
             raise UsageError(f"max_tokens={budget.max_tokens} is a share of a window: use budget.within(window)")
@@ -120,7 +125,7 @@ class Conversation:
         from readcache.session.disk.restorable import current_lines, why_not_restored
 
         view, log, kept, local = self.view, self.reader.log, _ids(keep), bool(self._is_local)
-        with log.lock:  # nobody folds meanwhile
+        with log.lock:  # nobody may fold in the meantime
             try:
                 return plan_restore(
                     view,
@@ -133,15 +138,16 @@ class Conversation:
                     refuses=lambda paths: why_not_restored(paths, self.policy.protected, local=local),
                     current=current_lines if local else None,
                 )
-            except Exception as error:  # a harness must be able to compact, whatever we cannot do
+            except Exception as error:  # a harness must be able to compact even if readcache fails
                 log.fail("", error)
             from readcache.core.restore.plan import RestorePlan
 
             return RestorePlan()
 
     def compacted(self, *, keep: Collection[str] = (), restored: RestorePlan | None = None) -> Compaction:
-        """The harness compacted: calls not in `keep` are gone; `restored`, if given, is now visible. An id that several
-        calls had says nothing of which of them stays: it keeps none (see `mend`)."""
+        """Record that the harness compacted: calls not in `keep` are gone, and `restored`, if given, is visible now. An
+        ID that several calls had keeps none of them, because it does not say which one stays (see `mend`). Return the
+        texts to rewrite."""
         return self.reader.compacted(_ids(keep), restored, restored_id=f"restored-{new_id(4)}")
 
     def restored_section(
@@ -151,13 +157,13 @@ class Conversation:
         keep: Collection[str] | None = None,
         messages: Sequence[Mapping[str, Any] | Message] | None = None,
     ) -> str:
-        """What to put behind the summary of a host that compacts by itself; "" for nothing.
+        """Return the section to put after the summary of a host that compacts by itself, or "" for none.
 
-        `compaction`: the summary, or a name for it. When it is first told, calls not in `keep` are gone, and a section
-        of the size of `Policy.restore` is planned. It counts as visible, and is the same text at each later request, in
-        another process with this store too. `keep`: all calls in the list; None: not known, none at first. If a call
-        that came since is not in it, the host compacted again, and its summary says the same: that call is gone, and
-        the section stays. `messages`: as for `restore_plan`.
+        `compaction`: the summary, or a name for it. At its first use, calls not in `keep` are gone, and a section of
+        the size of `Policy.restore` is planned. The section counts as visible. Each later request returns the same
+        text, also in another process with this store. `keep`: all calls in the list. None: unknown, and at the first
+        use no call is kept. If `keep` lacks a newer call, the host compacted again, and the summary is the same. The
+        call is then gone, and the section stays. `messages`: as for `restore_plan`.
         """
         name = f"restored-{digest(compaction)[:16]}"
         if name not in self._sections:
@@ -167,7 +173,7 @@ class Conversation:
         return self._sections[name]
 
     def _lacks_calls(self, kept: frozenset[str]) -> bool:
-        """Check whether a call or section that counts as visible, and that the host has an id for, is not kept."""
+        """Return True if a visible call or section, for which the host has an ID, is not kept."""
         visible = {delivery.event.call_id for delivery in self.view.deliveries if delivery.event.text}
         return any(call_id not in kept for call_id in visible if not call_id.startswith(MADE_UP_ID))
 
@@ -181,10 +187,11 @@ class Conversation:
         return plan.render() if plan is not None else ""
 
     def _known_section(self, name: str, kept: frozenset[str]) -> str | None:
-        """The section of that name in the log. If another reader of the session was shown it, this one compacts now and
-        is shown it, too; the files may have been written since."""
+        """Return the section of that name in the log, or None. If it was shown to another reader of the session, this
+        reader compacts now and is shown it, too. Its files count as changed, because they may have been written
+        since."""
         found = None
-        with contextlib.suppress(StoreError):  # counted where something is to be stored
+        with contextlib.suppress(StoreError):  # counted when something is stored
             for record in self.events():
                 if isinstance(record.event, Delivered) and record.event.call_id == name:
                     found = record
@@ -202,48 +209,49 @@ class Conversation:
 
     @property
     def may_shorten(self) -> bool:
-        """False where an adapter should clear nothing and put nothing back: the session only advises, or is off."""
+        """False if an adapter should clear and restore nothing, because the session only advises, or is off."""
         return self.policy.mode is Mode.ON and not self._is_off()
 
     def rewind(self, call_id: str) -> None:
-        """Everything after that call is gone from the conversation. After an unknown call everything is; UsageError. So
-        is it after an id that several calls had."""
+        """Record that everything after that call is gone from the conversation. If several calls had the ID, everything
+        is gone. For an unknown call, everything counts as gone, too; then raise UsageError."""
         self.reader.rewind(str(call_id))
 
-    # ------------------------------------------------------------ what there is to see
+    # ------------------------------------------------------------ what can be read
 
     @property
     def view(self) -> View:
-        """What is visible now. Read it, do not change it."""
+        """The texts that are visible now. Read it, do not change it."""
         return self.reader.view
 
     def events(self) -> list[Record]:
-        """The log of this session, every reader's. Raises StoreError."""
+        """Return the log of this session, with the records of every reader. Raise StoreError."""
         return self.reader.log.records()
 
     def stats(self) -> dict[str, int]:
-        """Counters of this reader: calls, characters, tokens saved (net of markers, and of omissions that bounced: the
-        reader asked for the same bytes again right after), and one counter for each reason."""
+        """Return the counters of this reader: calls, characters, tokens saved, and one counter for each reason. The
+        saved tokens are net of markers, and net of bounces: omissions whose bytes the reader requested again right
+        after."""
         return dict(sorted(self.view.calls.counts.items()))
 
     def markers_in(self, text: str) -> list[str]:
-        """This session's markers and pruning notes that stand in `text`, also indented, quoted, in a patch or before
-        CRLF, so that a harness can refuse to write one into a file."""
+        """Return this session's markers and pruning notes in `text`, so that a harness can refuse to write one into a
+        file. They are also found if they are indented, quoted, in a patch or before CRLF."""
         return marker.find_markers(text, self.tag)
 
-    # ------------------------------------------------------------ what others do
+    # ------------------------------------------------------------ changes by others
 
     @contextlib.contextmanager
     def watch(self) -> Iterator[SeenFiles]:
-        """While it lasts, follow the files that the agent sees or has seen: `changes` lists what others did to them. It
-        yields an object with `wait(seconds)`. No omission depends on it."""
+        """Follow the files that the agent sees or has seen, while the context is open. `changes` lists the changes by
+        others. Yield an object with `wait(seconds)`. No omission depends on the watch."""
         from readcache.session.disk.changes import SeenFiles
 
         if self._watching is not None:
             yield self._watching
             return
         with contextlib.closing(SeenFiles()) as seen:
-            with self.reader.log.lock:  # no call comes between
+            with self.reader.log.lock:  # no call may come in between
                 seen.begin(self.view, local=bool(self._is_local))
                 self._watching = seen
             try:
@@ -252,29 +260,30 @@ class Conversation:
                 self._watching = None
 
     def changes(self) -> list[Change]:
-        """The files that others changed since the agent saw them, by path; `readcache.notice` makes one line of them
-        for the model. UsageError outside of `watch`."""
+        """Return the files that others changed since the agent saw them, by path. `readcache.notice` writes them as one
+        line for the model. Raise UsageError outside of `watch`."""
         if self._watching is None:
             raise UsageError("changes() works only while watching: call it inside `with session.watch():`")
         return self._watching.changes()
 
     def _own_call(self) -> contextlib.AbstractContextManager[None]:
-        """While a command of the agent runs, what changes is its own doing."""
+        """Return a context for a command of the agent. Changes while it runs count as the agent's own."""
         return contextlib.nullcontext() if self._watching is None else self._watching.own_call()
 
     def _tell_watch(self, call_id: str, tell: Callable[[SeenFiles, View], None]) -> None:
-        """Tells the watch, if there is one, of a call. A bug there must not cost the agent its output."""
+        """Report a call to the watch, if there is one. A bug there must not cost the agent its output."""
         log, seen = self.reader.log, self._watching
         if seen is None:
             return
         try:
-            with log.lock:  # no fold happens meanwhile
+            with log.lock:  # no fold may happen in the meantime
                 tell(seen, log.view)
         except Exception as error:
             log.fail(call_id, error)
 
     def _links(self, names: Iterable[str], cwd: str) -> frozenset[str]:
-        """The real paths of links, which may be protected."""
+        """Return the real paths of links, which may be protected. Return none if the policy protects no files, or if
+        the files are not known to be on this machine."""
         return real_paths(names, cwd) if self.policy.protected and self._is_local else frozenset()
 
     def _call_id(self, given: str | None) -> str:
@@ -284,7 +293,7 @@ class Conversation:
 def _seen(
     messages: Sequence[Mapping[str, Any]], cleared: int | Collection[str] | None, excluded: Collection[str]
 ) -> Sequence[Mapping[str, Any]]:
-    """The list as the model sees it."""
+    """Return the list as the model sees it, without cleared results. Raise UsageError for an invalid argument."""
     if isinstance(excluded, str):
         raise UsageError(f"excluded={excluded!r} is a string: give a list of names, [{excluded!r}]")
     if isinstance(cleared, (bool, str)) or (isinstance(cleared, int) and cleared < 0):
@@ -297,11 +306,12 @@ def _seen(
 
 
 def _ids(keep: Collection[str]) -> frozenset[str]:
-    if isinstance(keep, str):  # else each of its characters would be one
+    if isinstance(keep, str):  # a plain string would be read as one ID per character
         raise UsageError(f"keep={keep!r} is a string: give a list of ids, [{keep!r}]")
     return frozenset(map(str, keep))
 
 
 def new_id(size: int) -> str:
-    """Twice as many hex digits; `uuid` gives no better ones and takes milliseconds to import."""
+    """Return a random ID with two hex digits for each of `size` bytes."""
+    # `uuid` gives no better IDs, and takes milliseconds to import.
     return os.urandom(size).hex()

@@ -1,7 +1,7 @@
-"""The one stateful object: a reader's conversation. Commands and files are run and read here, and handed to `Reader`.
+"""The one stateful object: a reader's conversation. It runs commands and reads files, and `Reader` judges the results.
 
-Every public method is safe to call from any thread. What the agent's tool gets never depends on us being in order: when
-anything here fails, the real output goes through and the failure is counted.
+Every public method is safe to call from any thread. If anything here fails, the agent's tool still gets the real
+output, and the failure is counted.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from readcache.session.conversation import Conversation, new_id
 from readcache.session.disk.files import read_lines
 from readcache.session.wrap import wrap, wrap_write
 
-PYTHON = "python"  # the host of a session that a program made and that no adapter named
+PYTHON = "python"  # the host of a session that a program created and no adapter named
 
 
 class Session(Conversation):
     """One reader's conversation.
 
-    `store`: None (memory), a path, a URL (`sqlite:///path`, `redis://host`), or a `Store`. `agent_id` tells the readers
-    of one session apart.
-    `local`: the files are on this machine, so that a restore plan may read them; None: that is so as soon as the
-    session ran or read something itself. `clock` gives seconds since the epoch.
-    `host`: the harness that it is in, for `readcache gain`. `is_off`: asked at each call; while it is true nothing is
-    omitted, and no reply is a source.
+    `store`: None (memory), a path, a URL (`sqlite:///path`, `redis://host`), or a `Store`. `agent_id` distinguishes the
+    readers of one session.
+    `local`: the files are on this machine, so a restore plan may read them. None: unknown until the session itself runs
+    a command or reads a file; then True. `clock` returns seconds since the epoch.
+    `host`: the harness that uses the session, for `readcache gain`. `is_off`: called for each call. While it returns
+    True, nothing is omitted, and no reply is a source.
     """
 
     def __init__(
@@ -68,16 +68,16 @@ class Session(Conversation):
         self.tag = session_tag(self.session_id)
         self.host = str(host)
         self._store, self._is_off = store, is_off
-        self.owns_store = store is None or isinstance(store, (str, os.PathLike))  # it ends with the session
+        self.owns_store = store is None or isinstance(store, (str, os.PathLike))  # it closes with the session
         log = Log(self._open_store, self.session_id, self.agent_id, clock)
         log.open()
         self.reader = Reader(log, Rules(policy, self.tag, self.host), resumes=True, is_off=is_off)
         self._clock = clock
-        self._batch, self._batches = "", 0  # the id that calls made at once share; how many are being made
+        self._batch, self._batches = "", 0  # the ID that parallel calls share; how many `batch` contexts are open
         self._is_local = local
         self._sections = {}
-        self._readers = {self.agent_id}  # names of this session's readers, as far as they are known
-        self.notes: object = None  # what an adapter keeps of the reader while it is open
+        self._readers = {self.agent_id}  # the known names of this session's readers
+        self.notes: object = None  # an adapter's own data about the reader, while it is open
 
     # ------------------------------------------------------------ commands
 
@@ -92,9 +92,9 @@ class Session(Conversation):
         batch: str | None = None,
         commit: bool = True,
     ) -> Reply:
-        """Runs `command` with bash and answers with what the agent should see.
+        """Run `command` with bash, and return the reply that the agent should see.
 
-        `cwd` is relative to the session's root. `timeout` is in seconds; after it the command is killed and the exit
+        `cwd` is relative to the session's root. `timeout` is in seconds. After it the command is killed, and the exit
         status is 124. `commit`: as for `observe`.
         """
         return self._run(command, cwd, env, timeout, call_id, batch, commit, self.reader.log.now())
@@ -110,10 +110,10 @@ class Session(Conversation):
         batch: str | None = None,
         commit: bool = True,
     ) -> Reply:
-        """`run`, awaited. When the task is cancelled the command is killed, and nothing of it counts as shown."""
+        """Await `run`. If the task is cancelled, the command is killed, and nothing of it counts as shown."""
         from readcache.session.threads import in_thread
 
-        began = self.reader.log.now()  # the thread may begin much later
+        began = self.reader.log.now()  # the thread may start much later
         run = functools.partial(self._run, command, cwd, env, timeout, call_id, batch, commit, began)
         return await in_thread(run, undo=lambda reply: self.reader.forget(reply.call_id))
 
@@ -129,7 +129,7 @@ class Session(Conversation):
         began: Instant,
         stop: threading.Event | None = None,
     ) -> Reply:
-        from readcache.session.disk.bash import run_bash  # with `subprocess`: who only observes does without
+        from readcache.session.disk.bash import run_bash  # imports `subprocess`, which `observe` does not need
 
         where = os.path.join(self.root, os.fsdecode(cwd)) if cwd is not None else self.root
         self._is_local = self._is_local is not False
@@ -155,25 +155,29 @@ class Session(Conversation):
         frame: Framing | None = None,
         commit: bool = True,
     ) -> Reply:
-        """Answers a command that ran elsewhere, as `run` would. Touches no file system, unless the session is `local`
-        and some are `protected`: then links are followed. `exit_code`: None when it is not known. Not `complete`: the
-        tool cut the output or ran out of time. `skipped`: number of lines that the tool removed from the start of what
-        the command printed. `frame`: what the host puts around it.
+        """Answer a command that ran elsewhere, as `run` would. Use no file system, except to follow links if the
+        session is `local` and the policy has `protected` files.
+
+        `exit_code`: None if unknown. `complete`: False if the tool truncated the output or timed out. `skipped`: the
+        number of lines that the tool removed from the start of the output. `frame`: the text that the host puts around
+        the output.
 
         `commit`: False if it is not certain that the model gets the reply. A reply that omits lines then counts as
-        shown in full, and neither it nor its lines can be seen, until `commit(call_id)`, `settle(call_id, text)`, or
-        `sync` or `mend` with a list that has it. One that omits nothing is what the model gets in any case.
+        shown in full, and neither the reply nor its lines are visible until it is confirmed: by `commit(call_id)`, by
+        `settle(call_id, text)`, or by `sync` or `mend` with a list that contains it. A reply that omits nothing needs
+        no confirmation, because the model gets the same text in any case.
         """
         asked = AskedCommand(command, skipped)
         call = ToolCall(call_id, BASH, None, output, batch or "", complete=complete, frame=frame, asked=asked)
         return self.answer(replace(call, exit_code=exit_code, cwd=cwd), commit=commit)
 
     def reading(self, command: str, cwd: str) -> Reading:
-        """Return what a command is believed to print and write, from its text alone; nothing is run or read."""
+        """Return the lines that a command should print and the files that it may write, from its text alone. Run and
+        read nothing."""
         return read_command(command, canonical_path(cwd, self.root))
 
     def answer(self, call: ToolCall, *, commit: bool = True) -> Reply:
-        """Answer a call that ran elsewhere, of whatever tool: `observe`, `observe_read` and `observe_tool` in one."""
+        """Answer a call of any tool that ran elsewhere: `observe`, `observe_read` and `observe_tool` in one."""
         started, asked = self.reader.calls_so_far(), call.asked
         if isinstance(asked, AskedCommand):
             return self._answer_command(call, asked, started, commit=commit)
@@ -191,10 +195,10 @@ class Session(Conversation):
         result: bool = False,
         commit: bool = True,
     ) -> Reply:
-        """`result`: we ran it on this machine."""
+        """Answer a command. `result`: the session ran it on this machine."""
         try:
             where = self.root if call.cwd is None else canonical_path(os.fsdecode(call.cwd), self.root)
-        except TypeError:  # no directory at all: the files that the command meant are unknown
+        except TypeError:  # `cwd` is not a path: the files that the command meant are unknown
             where, skip_reason = self.root, skip_reason or Reason.INTERNAL_ERROR
         reading = read_command(asked.command, where)
         judged = command_call(
@@ -224,12 +228,13 @@ class Session(Conversation):
         batch: str | None = None,
         commit: bool = True,
     ) -> Reply:
-        """A file-read tool: lines `start` to `end` (1-based, inclusive; None: to the end of the file; past the end
-        there are none). `numbered` prints `cat -n` numbers. A file that cannot be read is answered with one line and
-        exit code 1.
+        """Read a file as a tool does: lines `start` to `end` (1-based, inclusive; None: to the end of the file). A
+        range past the end is empty. `numbered` adds numbers as `cat -n` prints them. If the file cannot be read, the
+        reply has one line and exit code 1.
 
-        `fresh`: every byte, whatever was shown before; for an agent in doubt, and for a program. What a program reads
-        no model sees: a fresh read counts as shown only if it has a `call_id`. `commit`: as for `observe`."""
+        `fresh`: show every byte, even if it was shown before. This is for an agent in doubt, and for programs. No model
+        sees text that a program reads, so a fresh read counts as shown only if it has a `call_id`. `commit`: as for
+        `observe`."""
         started = self.reader.calls_so_far()
         self._is_local = self._is_local is not False
         got = read_lines(os.path.join(self.root, os.fsdecode(path)), start, end, numbered=numbered)
@@ -263,11 +268,11 @@ class Session(Conversation):
         edges_only: bool = False,
         commit: bool = True,
     ) -> Reply:
-        """Answers a read that another tool already did. `numbered`: the lines carry numbers in any usual form; text
-        around them is passed on and never counts as file content. A text says what the tool writes after each number,
-        `": "` for `12: x`, or around it, `"[{n}] "` for `[12] x`; the lines of the file that are in view count more.
-        `complete`, `frame`, `commit`: as for `observe`. `failed`: the tool gave an error text. `edges_only`: only the
-        whole, the beginning or the end may be omitted."""
+        """Answer a read that another tool already did. `numbered`: the lines have numbers in any usual form. Text
+        around them is passed on, and never counts as file content. A string is the text that the tool writes after each
+        number, such as `": "` for `12: x`, or around it, such as `"[{n}] "` for `[12] x`. If it contradicts visible
+        lines of the file, these lines decide. `complete`, `frame`, `commit`: as for `observe`. `failed`: the output is
+        the tool's error text. `edges_only`: only the whole, the beginning or the end may be omitted."""
         asked = AskedRead(os.fsdecode(path), start, end, numbered, edges_only)
         call = ToolCall(call_id, READ, None, output, batch or "", complete=complete, frame=frame, asked=asked)
         return self.answer(replace(call, is_error=failed), commit=commit)
@@ -283,19 +288,19 @@ class Session(Conversation):
         frame: Framing | None = None,
         commit: bool = True,
     ) -> Reply:
-        """Answers any other tool, a search or one of an MCP server: `name` and `arguments` as the model gave them. What
-        it shows is visible and may be a source; it is itself left out as `identical_output` and `any_output` allow.
-        `commit`: as for `observe`."""
+        """Answer any other tool, such as a search or a tool of an MCP server. `name`, `arguments`: as the model gave
+        them. The output is visible, and may be a source. Its own lines are omitted only as `identical_output` and
+        `any_output` allow. `commit`: as for `observe`."""
         return self.answer(ToolCall(call_id, name, arguments, output, batch or "", frame=frame), commit=commit)
 
-    # ------------------------------------------------------------ other readers, calls made at once
+    # ------------------------------------------------------------ other readers, parallel calls
 
     def fork(self, agent_id: str, *, inherit: bool = False) -> Session:
-        """The session of a new sub-agent, on the same store; under a name that was used before it is `agent_id-2`, and
-        so on. `inherit`: it starts with a copy of the parent's messages."""
+        """Return the session of a new sub-agent, on the same store. If the name `agent_id` was used before, the new
+        name is `agent_id-2`, and so on. `inherit`: the sub-agent starts with a copy of the parent's messages."""
         try:
             store: str | os.PathLike[str] | Store | None = self.reader.log.store
-        except StoreError:  # counted already; the child tries again by itself
+        except StoreError:  # counted already; the child opens the store by itself
             store = self._store
         child = Session(
             self.root,
@@ -315,8 +320,8 @@ class Session(Conversation):
 
     @contextlib.contextmanager
     def batch(self) -> Iterator[None]:
-        """For tool calls that the model made at once: none of them may point at another one's result."""
-        with self.reader.log.lock:  # batches that overlap, in threads or tasks, are one
+        """Treat the tool calls within as parallel calls of the model: none of them is a source for another."""
+        with self.reader.log.lock:  # overlapping batches, in threads or tasks, are one
             self._batch, self._batches = self._batch or new_id(4), self._batches + 1
         try:
             yield
@@ -332,26 +337,27 @@ class Session(Conversation):
         call_id: Callable[[], str | None] | None = None,
         on_reply: Callable[[Reply], object] | None = None,
     ) -> Callable[..., Any]:
-        """Wraps the harness's own bash tool, sync or async; see `session/wrap.py`.
+        """Wrap the harness's own bash tool, sync or async; see `session/wrap.py`.
 
-        The harness gives its id for a call, and the name of its batch, as `call_id=` and `batch=` when it calls the
-        tool; or `call_id()` gives the id. `on_reply` is told each reply."""
+        The harness may pass its ID for the call and the name of its batch, as `call_id=` and `batch=`, when it calls
+        the tool. Otherwise `call_id()` returns the ID. `on_reply` is called with each reply."""
         return wrap(bash, self._answer_command, self.reader.calls_so_far, self._own_call, call_id, on_reply)
 
     def wrap_write(self, edit: Callable[..., Any], *, path: str = "path") -> Callable[..., Any]:
-        """Wraps the harness's own write or edit tool, sync or async: each call tells `wrote`. `path`: the name of the
-        parameter that gives the file. `call_id=` may be given at each call. Raises UsageError if there is none."""
+        """Wrap the harness's own write or edit tool, sync or async: each call calls `wrote`. `path`: the name of the
+        parameter for the file's path. Raise UsageError if the tool has no such parameter. The harness may pass
+        `call_id=` in each call."""
         return wrap_write(edit, path, self.wrote, self._own_call)
 
     # ------------------------------------------------------------ the end
 
     def close(self) -> None:
-        """Releases the store, unless it was handed in. Closing twice is allowed. If a session was not closed, the next
-        process shows its last results again: they may never have reached the conversation."""
+        """Release the store, unless it was passed in. Closing twice is allowed. If a session was not closed, the next
+        process shows its last results again, because they may not have reached the conversation."""
         self.end(in_order=True)
 
     def end(self, *, in_order: bool) -> None:
-        """`close`. `in_order`: False where the last results may not have reached the conversation."""
+        """Close the session. `in_order`: False if the last results may not have reached the conversation."""
         self.reader.close(in_order=in_order and self._store is not None)
         if self.owns_store:
             self.reader.log.close()
@@ -365,7 +371,8 @@ class Session(Conversation):
     # ------------------------------------------------------------ inside
 
     def _answer(self, call: Call, *, local: bool = False, cwd: str = "", commit: bool = True) -> Reply:
-        """`local`: the file that was read is one of this machine. `cwd`: where the names in the call are of."""
+        """Judge a call, and report it to the watch. `local`: the file that was read is on this machine. `cwd`: the
+        directory of the relative names in the call."""
         if links := self._links(possible_files(call), cwd or self.root):
             call = replace(call, leads_to=links)
         reply = self.reader.judge(call, confirm=Confirm.ALL if commit else Confirm.FULL).reply

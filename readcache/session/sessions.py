@@ -1,4 +1,4 @@
-"""The one keeper of readers: a session for each conversation and agent, for whoever sees many of them."""
+"""Keep the readers of a program that sees many conversations: one session for each conversation and agent."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from readcache.session.session import PYTHON, Session
 
 
 class Sessions:
-    """Hands out one `Session` for each conversation and reader.
+    """A collection with one `Session` for each conversation and reader. Safe to call from any thread.
 
-    `root` is the directory that relative paths are of. `host`, `is_off`: as for `Session`; an adapter may name
-    itself before it asks for the first one. `store`: None (memory, one for each conversation), or what `Session` takes.
-    What two conversations were shown is never mixed; the readers of one share its store, so that a write by one is
-    known to the others. `most_readers`: how many are held at once; beyond that, the conversations unused for longest
-    are closed. Their last results are shown again when they go on, because a call may be under way. A copy begins
-    without readers. Safe to call from any thread.
+    `root`: the directory that relative paths start from. `host`, `is_off`: as for `Session`; an adapter may name itself
+    before it requests the first session. `store`: None (memory, one store for each conversation), or as for `Session`.
+    Texts of two conversations are never mixed. The readers of one conversation share its store, so that each knows the
+    others' writes. `most_readers`: how many readers stay open. If there are more, the conversations unused for longest
+    are closed. Their last results are shown again when they continue, because a call may be under way. A deep copy
+    starts without readers.
     """
 
-    MOST = 256  # readers that an adapter holds; a server has its own limit, since each has two files open
+    MOST = 256  # readers that an adapter keeps open; a server has its own limit, since each reader opens two files
 
     def __init__(
         self,
@@ -44,8 +44,8 @@ class Sessions:
         self._store, self._local, self._is_off, self._most_readers = store, local, is_off, most_readers
         self.lock = ForkLock(SESSIONS)
         self._place: Hashable = None
-        self._open: dict[tuple[Hashable, str], dict[str, Session]] = {}  # (place, conversation) -> reader; newest last
-        self._ended = Counter[str]()  # the counters of readers that are closed, but not by name
+        self._open: dict[tuple[Hashable, str], dict[str, Session]] = {}  # (place, conversation) -> readers; newest last
+        self._ended = Counter[str]()  # the counters of readers that the limit or `close_all` closed
         self.lent: dict[tuple[str, str], Session] | None = None
 
     def __deepcopy__(self, memo: object) -> Sessions:
@@ -56,10 +56,10 @@ class Sessions:
     def get(
         self, conversation: str, agent: str = "main", *, session_id: str | None = None, is_new: bool = False
     ) -> Session:
-        """Return the session of the reader `agent` in that conversation: the same one each time, until it is closed.
+        """Return the session of the reader `agent` in that conversation. Return the same object until it is closed.
 
         `session_id`: the conversation's name in the store, if it is not open yet (default: `conversation`). `is_new`: a
-        reader that is not open yet gets a name of its own in the store, so that it begins without having seen anything.
+        reader that is not open yet gets a new name in the store, so that it starts without having seen anything.
         """
         session = self._get(str(conversation), str(agent), session_id, is_new)
         self._lend(str(conversation), str(agent), session)
@@ -87,8 +87,8 @@ class Sessions:
         return session
 
     def fork(self, conversation: str, agent: str, *, parent: str = "main", inherit: bool = False) -> Session:
-        """The session of a new sub-agent of the reader `parent`, see `Session.fork`. `get` has it by its `agent_id`,
-        which is another name where the conversation had a reader `agent`."""
+        """Return the session of a new sub-agent of the reader `parent`; see `Session.fork`. `get` finds it by its
+        `agent_id`, which differs from `agent` if the conversation had a reader of that name."""
         conversation, session = str(conversation), self.get(conversation, parent)
         with self.lock:
             session._readers.update(self._open.get((self._place, conversation), ()))
@@ -99,34 +99,34 @@ class Sessions:
         return child
 
     def inherit(self, conversation: str, source: str) -> None:
-        """Let the main reader of a conversation that has just begun see what that of the conversation `source` does:
-        its host made it from the other's messages. The source is read alone, and not lent: its last results are as sure
-        as they were."""
+        """Copy the view of the main reader of `source` to the main reader of a conversation that has just begun,
+        because the host made it from the messages of `source`. The source is only read, and not lent: its last results
+        stay as certain or unconfirmed as they were."""
         self.get(conversation).reader.inherit(self._get(str(source), "main").reader)
 
     def at(self, place: Hashable, root: str, policy: Policy, host: str) -> Sessions:
-        """Return this keeper with another directory, policy and host, for one request: the limit holds for all of them.
-        `place` keeps apart the conversations of one name. `lent` of what is returned has the sessions that it handed
-        out, by conversation and agent."""
+        """Return these sessions with another directory, policy and host, for one request. The limit applies to all of
+        them together. `place` separates conversations of the same name. `lent` of the returned object has the sessions
+        that it handed out, by conversation and agent."""
         view = copy.copy(self)
         view._place, view.root, view.policy, view.host, view.lent = place, root, policy, host, {}
         return view
 
     def readers(self, conversation: str | None = None) -> list[Session]:
-        """Return the open sessions, of one conversation or of all, the one used last first."""
+        """Return the open sessions of one conversation or of all, most recently used first."""
         with self.lock:
             found = [readers for (_, name), readers in self._open.items() if conversation in (None, name)]
             return [session for readers in reversed(found) for session in reversed(readers.values())]
 
     def markers_in(self, text: str) -> list[str]:
-        """Return the markers of any open conversation that the text contains, in order of conversations."""
+        """Return the markers of open conversations that the text contains, in the order of the conversations."""
         with self.lock:
             sessions = [next(iter(readers.values())) for readers in self._open.values() if readers]
         return [found for session in sessions for found in session.markers_in(text)]
 
     def stats(self) -> dict[str, int]:
-        """Return the counters of `Session.stats`, summed over the readers that are open, that `close_all` ended, or
-        that were in memory until the limit ended them."""
+        """Return the counters of `Session.stats`, summed over readers that are open, that `close_all` closed, or that
+        the limit closed and no store can find again."""
         with self.lock:
             counts, sessions = Counter(self._ended), self.readers()
         for session in sessions:
@@ -135,13 +135,13 @@ class Sessions:
 
     def close(self, conversation: str, *, in_order: bool = True) -> None:
         """End a conversation: close its sessions and drop it from memory. An unknown name has no effect. `in_order`:
-        False where its last results may not have reached the conversation."""
+        False if its last results may not have reached the conversation."""
         with self.lock:
             readers = self._open.pop((self._place, str(conversation)), {})
         _close(readers, in_order=in_order)
 
     def close_all(self) -> None:
-        """Ends every conversation."""
+        """End every conversation."""
         with self.lock:
             all_readers = list(self._open.values())
             self._open.clear()
@@ -157,7 +157,8 @@ class Sessions:
             self.lent[conversation, agent] = session
 
     def _take_oldest(self) -> list[dict[str, Session]]:
-        """Take out the oldest conversations, as many as there are too many readers; never the newest."""
+        """Remove and return the oldest conversations until at most `most_readers` readers are left. Never remove the
+        newest conversation."""
         oldest = list[dict[str, Session]]()
         if self._most_readers is not None:
             too_many = sum(map(len, self._open.values())) - self._most_readers
@@ -179,6 +180,6 @@ class Sessions:
 
 
 def _close(readers: dict[str, Session], *, in_order: bool) -> None:
-    """Close the sessions; last the one whose store the others share."""
+    """Close the sessions. The session whose store the others share is the last one."""
     for session in sorted(readers.values(), key=lambda each: each.owns_store):
         session.end(in_order=in_order)

@@ -1,4 +1,4 @@
-"""A call that blocks, awaited: in a thread, and stopped when the task that waits for it is cancelled."""
+"""Await a call that blocks: run it in a thread, and stop it when the task that waits for it is cancelled."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ T = TypeVar("T")
 
 
 async def in_thread(call: Callable[[threading.Event], T], *, undo: Callable[[T], object] = bool) -> T:
-    """What `call(stop)` gives. `stop` is set once the call is to end. `undo` takes back a result that is lost because
-    the task was cancelled. The call ends before the task does, unless that is cancelled again."""
+    """Return the result of `call(stop)`. `stop` is set when the call must end. `undo` reverts a result that is lost
+    because the task was cancelled. The call ends before the task does, unless the task is cancelled again."""
     stop, deciding, results = threading.Event(), threading.Lock(), list[T]()
 
     def run() -> T:
@@ -31,9 +31,9 @@ async def in_thread(call: Callable[[threading.Event], T], *, undo: Callable[[T],
     except asyncio.CancelledError:
         with deciding:
             stop.set()
-            ended = list(results)  # before the task looked
+            ended = list(results)  # a result from before `stop` was set: `run` does not undo it
         for result in ended:
             undo(result)
         with contextlib.suppress(Exception):
-            await asyncio.shield(running)  # a moment: it has been told
+            await asyncio.shield(running)  # a short wait, because `stop` is set
         raise

@@ -1,9 +1,8 @@
-"""Wraps a harness's own tools: a bash tool, whatever it takes and gives, so that its results go through a session; a
-write tool, so that the session is told of each write.
+"""Wrap a harness's own tools. The session judges the results of a bash tool, and learns of each write by a write tool.
 
-What a bash tool takes: a command string, or a dict with "command" (mini-swe-agent's action). What it gives: a string, a
-`CompletedProcess`, or a dict with "output" and "returncode" (or "exit_code"). Async tools stay async. Whatever else it
-gives, and whatever it raises, goes through untouched.
+A bash tool takes a command string, or a dict with "command" (mini-swe-agent's action). It returns a string, a
+`CompletedProcess`, or a dict with "output" and "returncode" (or "exit_code"). Async tools stay async. Any other result
+and any exception go through unchanged.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ _STATUS_NAMES = ("returncode", "exit_code")
 _COMMAND_NAMES = ("command", "action", "cmd")
 
 OwnCall = Callable[[], AbstractContextManager[None]]  # entered while the tool runs
-Answered = Callable[[Any], Any]  # from the tool's result to what the reader is to see
-# What stands around one call, which is given by its positional and its keyword arguments.
+Answered = Callable[[Any], Any]  # converts the tool's result to the result for the reader
+# The context around one call, made from the call's positional and keyword arguments.
 Around = Callable[[tuple[Any, ...], dict[str, Any]], AbstractContextManager[Answered]]
 
 
@@ -39,11 +38,12 @@ def wrap(
     call_id: Callable[[], str | None] | None,
     on_reply: Callable[[Reply], object] | None,
 ) -> Callable[..., Any]:
-    """A callable with `bash`'s signature, called as `bash` is, by position or by keyword. The arguments `cwd`,
-    `call_id` and `batch` are used where they are given; the last two are passed on only if `bash` takes them.
+    """Return a callable with `bash`'s signature, called as `bash` is, by position or by keyword. It uses the arguments
+    `cwd`, `call_id` and `batch` if they are given, and passes on the last two only if `bash` takes them.
 
-    `answer` judges a call, as `Session.answer` does. `calls_so_far` is asked before the tool runs: later calls are
-    not sources for this one. `call_id` gives the harness's id for the call under way. `on_reply` is told each reply."""
+    `answer` judges a call: `Session._answer_command`. `calls_so_far` is called before the tool runs: later calls are
+    not sources for this one. `call_id` returns the harness's ID for the current call. `on_reply` is called with each
+    reply."""
     parameters = _Parameters(bash)
 
     @contextmanager
@@ -80,8 +80,8 @@ def wrap_write(
     wrote: Callable[..., None],
     own_call: OwnCall,
 ) -> Callable[..., Any]:
-    """A callable with `edit`'s signature that calls `wrote` with the argument named `path`, also if `edit` raises:
-    half a write is a write. Raises UsageError if `edit` has no such parameter."""
+    """Return a callable with `edit`'s signature that calls `wrote` with the argument named `path`. It does so also if
+    `edit` raises, because a partial write is a write. Raise UsageError if `edit` has no such parameter."""
     parameters = _Parameters(edit)
     if not parameters.has(path):
         name = getattr(edit, "__name__", type(edit).__name__)
@@ -100,7 +100,7 @@ def wrap_write(
 
 
 def _wrapped(tool: Callable[..., Any], around: Around) -> Callable[..., Any]:
-    """`tool`, sync or async, with `around` around each call until its result is there."""
+    """Return `tool`, sync or async, with the context `around` open during each call, until its result is there."""
 
     def call_now(*args: Any, **kwargs: Any) -> Any:
         with ExitStack() as running:
@@ -123,7 +123,7 @@ def _wrapped(tool: Callable[..., Any], around: Around) -> Callable[..., Any]:
 
 
 class _Parameters:
-    """What a tool's parameters are called."""
+    """The names of a tool's parameters."""
 
     def __init__(self, tool: Callable[..., Any]) -> None:
         try:
@@ -134,11 +134,11 @@ class _Parameters:
         self._names = [p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
 
     def has(self, name: str) -> bool:
-        """True if the tool can be given an argument of this name."""
+        """Return True if the tool accepts an argument of this name."""
         return self._takes_any or name in self._names
 
     def take(self, args: tuple[Any, ...], kwargs: dict[str, Any], *ours: str) -> dict[str, Any]:
-        """The arguments by name. Those of `ours` that the tool cannot be given are taken out of `kwargs`."""
+        """Return the arguments by name. Remove from `kwargs` each name in `ours` that the tool does not accept."""
         given = dict(zip(self._names, args, strict=False)) | kwargs
         for name in ours:
             if not self.has(name):
@@ -146,7 +146,8 @@ class _Parameters:
         return given
 
     def command(self, args: tuple[Any, ...], given: dict[str, Any]) -> Any:
-        """The argument with the command, by its usual names, or else the first; None when it is not given."""
+        """Return the argument with the command: the argument with one of the usual names, otherwise the first one.
+        Return None if it is not given."""
         if (name := next((name for name in _COMMAND_NAMES if name in self._names), None)) is not None:
             return given.get(name)
         names = (*self._names[:1], *_COMMAND_NAMES)
@@ -169,7 +170,7 @@ def _answered(judge: Callable[..., str], result: Any) -> Any:
         return result
     if isinstance(result, str):
         return shown
-    answered: Any = copy.copy(result)  # of its own class
+    answered: Any = copy.copy(result)  # keeps the result's class
     if isinstance(result, dict):
         answered["output"] = shown
     else:
@@ -178,7 +179,8 @@ def _answered(judge: Callable[..., str], result: Any) -> Any:
 
 
 def _decoded(output: Any) -> Any:
-    """None for bytes that are not UTF-8: two texts that decode to one are not known to be equal."""
+    """Return the output as text, or None for bytes that are not UTF-8. Different bytes could be decoded to the same
+    text, so such texts cannot be compared."""
     try:
         return output.decode() if isinstance(output, bytes) else output
     except UnicodeDecodeError:
@@ -186,11 +188,11 @@ def _decoded(output: Any) -> Any:
 
 
 def _asked(callback: Callable[[], Any]) -> Any:
-    """What the call gives; None if it raises, since that must not cost the tool's output."""
+    """Return the result of the call, or None if it raises: an error here must not cost the tool's output."""
     try:
         return callback()
     except Exception:
-        import logging  # 6 ms, which no other part of a session needs
+        import logging  # takes 6 ms, and nothing else in a session needs it
 
         logging.getLogger(__name__).warning("what a wrapped tool calls raised", exc_info=True)
         return None

@@ -1,1 +1,1 @@
-"""Which part of the view a harness's own conversation still shows. Pure."""
+"""Find the part of the view that a harness's own conversation still shows. Pure."""

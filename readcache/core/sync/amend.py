@@ -1,7 +1,7 @@
-"""Finds the rest of a delivery when the harness shows less text than the session answered, or different text.
+"""Find the rest of a delivery when the harness shows less text than the session answered, or different text.
 
-Used for `Policy.clip` and `Session.settle`. A line counts only if it stands whole in the final text; a line cut in half
-is not shown.
+Used for `Policy.clip` and `Session.settle`. A line counts only if all of it is in the final text. A truncated line is
+not shown.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from readcache.core.model.secrets import without_secrets
 from readcache.core.model.text import ELISION, bodies, digest, find_separators, split_lines, split_number
 from readcache.core.model.unconfirmed import confirmed
 
-# Lines. Beyond, only a head and a tail keep their credit: aligning the middle would cost too much.
+# Lines. In longer texts only a head and a tail keep their credit, because aligning the middle would cost too much.
 MOST_ALIGNED = 5_000
 
 
 def amend_answer(event: Delivered, text: str, reason: Reason | None = None) -> Amended:
-    """Return the event that says that the host showed `text` for an unconfirmed reply. `reason`: why that is the whole
-    output, if it is."""
+    """Return the event that records that the host showed `text` for an unconfirmed reply. `reason`: why `text` is the
+    whole output, if it is."""
     return replace(answer_shown(event, text) or amend(event, text), reason=reason)
 
 
 def answer_shown(event: Delivered, text: str) -> Amended | None:
-    """Return the event that says that the host showed this unconfirmed reply as it was answered, or its whole output.
-    Return None if `text` is neither of them."""
+    """Return the event that records that the host showed this unconfirmed reply unchanged, or its whole output. Return
+    None if `text` is neither of them."""
     is_framed = text.startswith(event.head) and text.endswith(event.tail) and len(text) >= len(event.head + event.tail)
     head, tail = (event.head, event.tail) if is_framed else ("", "")
     body = text[len(head) : len(text) - len(tail)]
@@ -43,7 +43,7 @@ def answer_shown(event: Delivered, text: str) -> Amended | None:
 
 
 def _within(source_map: Iterable[MappedSpan], count: int) -> tuple[MappedSpan, ...]:
-    """Return what is left of the pieces in the first `count` lines."""
+    """Return the mapped spans, limited to the first `count` lines."""
     inside = (mapped for mapped in source_map if mapped.at < count)
     return tuple(
         mapped if mapped.at + mapped.count <= count else replace(mapped, count=count - mapped.at, eof=False)
@@ -52,8 +52,8 @@ def _within(source_map: Iterable[MappedSpan], count: int) -> tuple[MappedSpan, .
 
 
 def amend(event: Delivered, text: str) -> Amended:
-    """The event that says `text` is what the reader finally sees of `event`; a host may have numbered its lines. What
-    is certainly a secret is not kept, whoever put it there."""
+    """Return the event that records that the reader finally sees `text` instead of the text of `event`. The host may
+    have numbered its lines. Certain secrets are not kept, even if the host added them."""
     text = without_secrets(text)
     before, after = split_lines(event.text), split_lines(text)
     sep = _hosts_separator(event, before, after)
@@ -68,7 +68,8 @@ def amend(event: Delivered, text: str) -> Amended:
 
 
 def _hosts_separator(event: Delivered, before: list[str], after: list[str]) -> str | None:
-    """What stands between the host's own numbers and the lines, where it has numbered a text that had none."""
+    """Return the separator between the host's own numbers and the lines, if the host numbered a text without numbers.
+    Return None otherwise."""
     if not event.source_map or any(mapped.sep is not None for mapped in event.source_map):
         return None
     known = set(before)
@@ -80,7 +81,7 @@ def _hosts_separator(event: Delivered, before: list[str], after: list[str]) -> s
 def _numbered_right(
     source_map: Sequence[MappedSpan], moved: dict[int, int], after: list[str], sep: str
 ) -> dict[int, int]:
-    """The remaining lines whose number is that of the file's line."""
+    """Return the remaining lines that the host gave the same number as the file does."""
     numbers = {mapped.at + k: mapped.first + k for mapped in source_map if mapped.first for k in range(mapped.count)}
     return {
         before: there
@@ -90,19 +91,17 @@ def _numbered_right(
 
 
 def _loses(event: Delivered, before: list[str], moved: dict[int, int]) -> bool:
-    """Is a line gone? Markers do not count, nor the line that stands for what `clip` took away, where the harness has
-    words of its own. But a file may have such a line, too."""
+    """Return True if a line is gone. Markers do not count, nor does the line that `clip` puts for omitted text."""
+    # The harness may have its own words for omitted text. If the line of `clip` is a line of a file, it counts.
     markers = {marker.line for marker in event.markers}
     lost = [k for k in range(len(before)) if k not in moved and k not in markers]
     return any(before[k] != ELISION or any(p.at <= k < p.at + p.count for p in event.source_map) for k in lost)
 
 
 def kept_of_body(clip: Head | HeadTail, head: str, body: str, tail: str) -> tuple[str, ...]:
-    """The stretches of `body` that are certain to be shown by a host that puts `head` and `tail` around it.
-
-    Whether a host cuts before or after it adds its frame is not known. Whatever survives of the framed text would
-    survive of the body alone too, because a longer text loses more.
-    """
+    """Return the parts of `body` that a host certainly shows if it puts `head` and `tail` around the body."""
+    # A host may truncate before or after it adds its frame. Text that remains in the framed text would also remain in
+    # the body alone, because a longer text loses more.
     framed = head + body + tail
     kept = clip.kept(framed)
     if "".join(kept) == framed:
@@ -113,7 +112,7 @@ def kept_of_body(clip: Head | HeadTail, head: str, body: str, tail: str) -> tupl
 
 
 def clip_delivery(event: Delivered, kept: Sequence[str]) -> Delivered:
-    """The delivery as a harness shows it that keeps only these stretches of its text."""
+    """Return the delivery as a harness shows it if it keeps only these parts of the text."""
     if kept == (event.text,):
         return event
     amended = amend(event, f"\n{ELISION}\n".join(kept))
@@ -121,7 +120,7 @@ def clip_delivery(event: Delivered, kept: Sequence[str]) -> Delivered:
 
 
 def align(before: list[str], after: list[str]) -> dict[int, int]:
-    """Line index before -> line index after, for lines that are equal and in the same order."""
+    """Return {line index before: line index after} for lines that are equal and in the same order."""
     head, tail = _common_ends(before, after)
     moved = {k: k for k in range(head)}
     moved |= {len(before) - 1 - k: len(after) - 1 - k for k in range(tail)}
@@ -134,7 +133,7 @@ def align(before: list[str], after: list[str]) -> dict[int, int]:
         for start, there, count in difflib.SequenceMatcher(None, a, b).get_matching_blocks():
             moved |= {head + start + k: head + there + k for k in range(count)}
         return moved
-    low = b.index(a[0]) if a[0] in b else 0  # behind the harness's own words in front
+    low = b.index(a[0]) if a[0] in b else 0  # after the harness's own words at the beginning
     high = len(b) - b[::-1].index(a[-1]) if a[-1] in b[low:] else len(b)
     inner_head, inner_tail = _common_ends(a, b[low:high])
     moved |= {head + k: head + low + k for k in range(inner_head)}
@@ -143,7 +142,7 @@ def align(before: list[str], after: list[str]) -> dict[int, int]:
 
 
 def _common_ends(before: list[str], after: list[str]) -> tuple[int, int]:
-    """How many lines are the same at the beginning, and how many of the others at the end."""
+    """Return the number of equal lines at the beginning, and the number of other equal lines at the end."""
     head = 0
     while head < min(len(before), len(after)) and before[head] == after[head]:
         head += 1
@@ -172,11 +171,11 @@ def _move_source_map(source_map: Sequence[MappedSpan], moved: dict[int, int]) ->
 
 
 def find_markers_left(markers: Sequence[MarkerRecord], after: list[str], moved: dict[int, int]) -> list[int]:
-    """The line of `after` in which each marker, or the beginning that a cut left of it, stands; -1: none.
-
-    `moved` is what `align` found. The cut line `[UNCHANGED 7f3a: app.py li` may have been `… lines 1-9, …` or `… lines
-    20-30, …`: it is taken for the first of these markers, since what followed a cut is gone.
+    """Return for each marker the index of the line in `after` that contains it, or its beginning if the host truncated
+    it. The index is -1 if no line does. `moved`: the result of `align`.
     """
+    # The truncated line `[UNCHANGED 7f3a: app.py li` may have been `… lines 1-9, …` or `… lines 20-30, …`. It counts as
+    # the first of these markers, because all text after the truncation is gone.
     taken = set(moved.values())
     known = sorted(moved)
     indexes = []
@@ -186,7 +185,7 @@ def find_markers_left(markers: Sequence[MarkerRecord], after: list[str], moved: 
             between = bisect_left(known, marker.line)
             low = moved[known[between - 1]] + 1 if between else 0
             high = moved[known[between]] if marker.line >= 0 and between < len(known) else len(after)
-            lines = (*range(low, high), *range(len(after)))  # where it should stand first
+            lines = (*range(low, high), *range(len(after)))  # the expected lines first
             at = next((k for k in lines if k not in taken and find_span(after[k], marker.wording)), -1)
             taken.add(at)
         indexes.append(at)

@@ -1,4 +1,4 @@
-"""What the log must say when the harness compacts: what is gone, what was restored, and no marker left dangling."""
+"""Make the events of a compaction: they record gone calls and restored lines, and repair stale markers."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def compaction_events(
     tokens: int,
     log: Callable[[], Iterable[Event]] = tuple,
 ) -> tuple[Compaction, list[Event]]:
-    """The answer to the harness and the events to append. `view` is as before the compaction; `tokens` are those of
-    the restored section. `log` is asked for the calls that are kept and that the view does not follow."""
+    """Return the answer to the harness and the events to append. `view`: as before the compaction. `kept`: the calls
+    that stay. `tokens`: the size of the restored section. `log`: read for kept calls that the view does not follow."""
     restored = _restored(view, plan, restored_id, tokens)
     events: list[Event] = [Compacted(kept)]
     if restored is not None:
@@ -40,7 +40,7 @@ def compaction_events(
         if lost:
             amended = repair_markers(view, event, lost, restored)
             events.append(amended)
-            if any(marker.line >= 0 for marker in lost):  # else the harness had cut its markers away
+            if any(marker.line >= 0 for marker in lost):  # otherwise the harness had removed these markers
                 rewrites[event.call_id] = amended.head + amended.text + amended.tail
         elif event.unconfirmed:  # a host that keeps a result has shown it
             events.append(confirmed(event.call_id))
@@ -48,8 +48,9 @@ def compaction_events(
 
 
 def _retired(view: View, kept: frozenset[str], log: Callable[[], Iterable[Event]]) -> dict[str, str]:
-    """Return these results without the markers in them, by call: nobody would see to a marker later. A call that the
-    host keeps was shown, also one that counted as not shown since its process was killed."""
+    """Return the texts of these kept results with their markers retired, by call."""
+    # Nobody would repair such a marker later. A call that the host keeps was shown, even if it counted as not shown
+    # because its process was killed.
     visible = (view.answer_of(delivery) for delivery in view.deliveries)
     results = {event.call_id: event for event in visible if event.origin is Origin.RESULT and event.call_id in kept}
     results |= results_in_log(kept & view.ids.doubted, log)

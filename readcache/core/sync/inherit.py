@@ -1,4 +1,4 @@
-"""What a sub-agent knows that starts with a copy of its parent's messages."""
+"""Make the events of a sub-agent that starts with a copy of its parent's messages."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from readcache.core.sync.resume import results_in_log
 
 
 def inherited_events(view: View, log: Callable[[], Iterable[Event]]) -> list[Event]:
-    """Events that make the same view in an empty log. `log` is asked for the calls that are in doubt.
+    """Return events that make the same view in an empty log. `log`: read for the calls that are in doubt.
 
-    They do not count in the child's statistics: it did not ask for them. What was written or changed since it was
-    delivered stays outdated; `Delivered.changed` says so, because a `Wrote` would concern the session's other contexts
-    too.
+    The events do not count in the child's statistics, because the child did not make these calls. A delivery whose file
+    was written or changed since stays outdated. `Delivered.changed` records this, because a `Wrote` would concern the
+    session's other readers, too.
     """
-    first: dict[Delivery, tuple[str, ...]] = {}  # the first delivery since the key changed -> such keys
-    unseen: list[str] = []  # keys of which nothing was delivered since
+    first: dict[Delivery, tuple[str, ...]] = {}  # the first delivery since keys changed -> these keys
+    unseen: list[str] = []  # changed keys without a delivery since
     keys = view.known_keys()
     for key in keys:
         known = view.key(key)
@@ -37,13 +37,13 @@ def inherited_events(view: View, log: Callable[[], Iterable[Event]]) -> list[Eve
         for d in view.deliveries
         for event in (view.answer_of(d),)
     ]
-    results = results_in_log(view.ids.doubted, log)  # for their markers, should the host keep them
+    results = results_in_log(view.ids.doubted, log)  # for their markers, if the host keeps these results
     events += [replace(_copied(event, remaining), source_map=(), changed=()) for event in results.values()]
     events.sort(key=lambda event: event.when.call)
     later = _later_namesakes(view)
     is_short = view.calls.tokens > (events[-1].when.tokens if events else 0)
     events += later
-    if unseen or later or is_short:  # else the child would take old text for newer than it is
+    if unseen or later or is_short:  # without this event, old text would count as newer than it is
         call = view.calls.number + 1
         when = Moment(call, view.calls.tokens)
         events.append(Delivered(f"inherited-{call}", "", "", Origin.RESTORED, changed=tuple(unseen), when=when))
@@ -52,14 +52,15 @@ def inherited_events(view: View, log: Callable[[], Iterable[Event]]) -> list[Eve
 
 
 def _copied(event: Delivered, remaining: Remaining) -> Delivered:
-    """Return the delivery as the child did not ask for it. A source that is gone becomes "", which matches no call."""
+    """Return the delivery without its account, because the child did not request it. A source that is gone becomes "",
+    which matches no call."""
     markers = (p if remaining.confirms(p, event.when.call) else replace(p, sources=("",)) for p in event.markers)
     return replace(event, account=None, markers=tuple(markers))
 
 
 def _later_namesakes(view: View) -> list[Delivered]:
-    """Later calls that left the view and have the label of a visible result. They make a marker say "an earlier" of
-    that result."""
+    """Return the later calls that left the view and have the label of a visible result. Because of them, a marker calls
+    that result "an earlier" one."""
     seen = {(delivery.event.label, delivery.call) for delivery in view.deliveries}
     newest = {label: view.calls.newest_of(label) for label, _ in seen if label}
     later = sorted((number, label) for label, number in newest.items() if (label, number) not in seen)

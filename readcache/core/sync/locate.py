@@ -1,6 +1,6 @@
-"""Finds a delivery inside a longer text: exactly, with other markers, or truncated.
+"""Find a delivery inside a longer text: exactly, with other markers, or truncated.
 
-Only whole lines count. What stands before and after them does not matter.
+Only whole lines count. Text before and after them does not matter.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from readcache.core.model.text import split_lines
 from readcache.core.sync.amend import align, amend, find_markers_left
 
 CharSpan = tuple[int, int]  # characters start to end - 1 of a text
-TAKEN = "\0"  # stands for characters that belong to another delivery
+TAKEN = "\0"  # replaces characters that belong to another delivery
 _ANY_MARKER = "\1"
 
 
 def body(text: str) -> str:
-    """The text without its final newline: the host may or may not keep that."""
+    """Return the text without its final newline, which the host may or may not keep."""
     return text[:-1] if text.endswith("\n") else text
 
 
 def locate(event: Delivered, content: str) -> CharSpan | None:
-    """Where all of a delivery stands; None when it does not."""
+    """Return the character span of a whole delivery, or None if the content does not contain all of it."""
     if event.origin is Origin.COMMAND:
         return _locate_source_map(event, content)
     return _locate_text(event.text, content)
 
 
 def locate_stale(event: Delivered, content: str, tag: str) -> CharSpan | None:
-    """Where a delivery stands but for its markers, in whose places are others of this session: those from before they
-    were mended."""
+    """Return the character span of a delivery with other markers of this session instead of its own: markers from
+    before a repair. Return None if there is none."""
     lines = content.split("\n")
     masked = [_masked(line, tag) for line in lines] if event.markers and may_contain(content, tag) else lines
     if masked == lines:
@@ -47,8 +47,8 @@ def locate_stale(event: Delivered, content: str, tag: str) -> CharSpan | None:
 
 
 def _masked(line: str, tag: str) -> str:
-    """The line with what may be a marker in it masked, all but its name. It is taken
-    to end at the first bracket, since what comes after that may be the harness's own."""
+    """Return the line with its first possible marker masked, except for the marker's name."""
+    # The marker is taken to end at the first bracket, because later text may be the harness's own.
     spans = list(find_possible(line, tag))
     if not spans:
         return line
@@ -57,21 +57,21 @@ def _masked(line: str, tag: str) -> str:
 
 
 def extract_rest(event: Delivered, content: str, tag: str) -> tuple[Amended, CharSpan]:
-    """The rest of a delivery, and its place: from the first remaining line to the last. What is another delivery's does
-    not stand between."""
+    """Return the rest of a delivery, and its character span, from the first remaining line to the last. The span
+    contains no text of another delivery."""
     start, end = remaining_span(event, content, tag)
     return amend(event, content[start:end] + "\n" if end > start else ""), (start, end)
 
 
 def remaining_span(event: Delivered | Amended, content: str, tag: str) -> CharSpan:
-    """The place of a delivery's rest: the free stretch that holds most of it."""
+    """Return the character span of a delivery's rest, in the free part of the content that contains most of it."""
     at, part = max(_segments(event, content, tag), key=lambda segment: _alignment(event, segment[1])[1])
     start, end = _alignment(event, part)[0]
     return at + start, at + end
 
 
 def _segments(event: Delivered | Amended, content: str, tag: str) -> list[tuple[int, str]]:
-    """(where it begins, the text) of the stretches of lines without what is taken, and without others' markers."""
+    """Return (start, text) of each run of lines without text and markers that belong to other deliveries."""
     if TAKEN not in content and not may_contain(content, tag):
         return [(0, content)]
     out: list[tuple[int, str]] = []
@@ -88,7 +88,7 @@ def _is_foreign(event: Delivered | Amended, line: str, tag: str) -> bool:
 
 
 def _alignment(event: Delivered | Amended, part: str) -> tuple[CharSpan, int]:
-    """Where a delivery's lines begin and end in a text, and how many of its characters are there."""
+    """Return the character span of a delivery's lines in a text, and how many of its characters are there."""
     before, after = split_lines(event.text), part.split("\n")
     moved = align(before, after)
     found = [*moved.values(), *find_markers_left(event.markers, after, moved)]
@@ -99,12 +99,12 @@ def _alignment(event: Delivered | Amended, part: str) -> tuple[CharSpan, int]:
 
 
 def chars_left(event: Delivered, content: str, tag: str) -> int:
-    """How many characters of a delivery are left in a text, in one free stretch."""
+    """Return how many characters of a delivery are left in one free part of a text."""
     return max(_alignment(event, part)[1] for _, part in _segments(event, content, tag))
 
 
 def longest_run(event: Delivered, content: str) -> int:
-    """How many characters of a delivery stand in one piece."""
+    """Return how many characters of a delivery are left in consecutive lines."""
     before, after = split_lines(event.text), content.split("\n")
     longest = run = 0
     last = -2
@@ -123,7 +123,8 @@ def _locate_text(text: str, content: str) -> CharSpan | None:
 
 
 def _locate_source_map(event: Delivered, content: str) -> CharSpan | None:
-    """The agent's own texts stand one after the other in its call, with other words between them."""
+    """Return the character span of the agent's own texts in its call, or None if one is missing."""
+    # The texts occur one after the other, with other words between them.
     lines, padded = split_lines(event.text), f"\n{content}\n"
     start, at = None, 0
     for mapped in event.source_map:

@@ -1,4 +1,4 @@
-"""Markers whose source has left the conversation: pointed at where the lines stand now, or retired."""
+"""Repair the markers whose source has left the conversation: name the lines' new source, or retire the marker."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from readcache.core.model.events import Amended, Delivered, MarkerRecord, Origin
 from readcache.core.model.text import digest_lines, split_lines
 from readcache.core.model.view import View
 
-# Characters that a search for lines in a text that was cut may compare; what would take more is taken for gone.
+# Characters that a search for lines in a truncated text may compare. If it would compare more, the lines count as gone.
 MOST_SEARCHED = 20_000_000
 
 
 class Remaining:
-    """What the reader will still see of the view. `stays(call_id)`: may anything of the call remain? `changed`: the
-    texts that lost lines, by call id and origin; None for one that is gone."""
+    """The texts of the view that the reader will still see. `stays(call_id)`: returns True if anything of the call may
+    remain. `changed`: the texts that lost lines, by call ID and origin; None for a text that is gone."""
 
     def __init__(
         self,
@@ -31,13 +31,13 @@ class Remaining:
         self._changed_calls = {call_id for call_id, _ in self.changed}
 
     def lose(self, call_id: str, origin: Origin) -> None:
-        """That text is gone, too."""
+        """Record that this text is gone, too."""
         self.changed[call_id, origin] = None
         self._changed_calls.add(call_id)
 
     def confirms(self, record: MarkerRecord, call: int) -> bool:
-        """Do all the lines that a marker of call number `call` stands for still stand where it says?"""
-        for source in record.sources:  # written out: every sync comes by for every marker
+        """Return True if all the lines that a marker of call number `call` replaces are still at its source."""
+        for source in record.sources:  # a plain loop for speed: every sync runs it for every marker
             if not self._has_stayed(source, call) and not self._confirms_at(source, record, call):
                 return False
         return True
@@ -61,7 +61,7 @@ class Remaining:
         is_complete = span.call_id not in self._view.lost_at
         find = _lines_at_index if names_output_lines else partial(lines_at, is_complete=is_complete)
         known = [d for d in self._view.of_call(span.call_id) if d.event.origin is span.origin]
-        # a later call of the id stands below the marker; a restored section is above, whenever it came
+        # A later call with the same ID is below the marker. A restored section is always above it.
         texts = [d.event.text for d in known if d.call <= call or span.origin is Origin.RESTORED]
         meant = [lines for text in texts if (lines := find(span, text)) is not None]
         if name not in self.changed:
@@ -71,20 +71,21 @@ class Remaining:
 
 
 def _lines_at_index(span: SourceSpan, text: str | None) -> list[str] | None:
-    """The lines that stood there, if they stand at the same place of the text; None if they do not."""
+    """Return the lines of this span if they are at the same index of the text. Return None otherwise."""
     found = split_lines(text or "")[span.at : span.at + span.count]
     return found if digest_lines(found) == span.digest else None
 
 
 def lines_at(span: SourceSpan, text: str | None, *, is_complete: bool = True) -> list[str] | None:
-    """Return the lines of this span if they are still in the text, consecutive; None otherwise. `is_complete`: the text
-    lost no lines, so they are at the same index. If it did, only the digest finds them: None if different lines have
-    the same digest, because such lines are easily made."""
+    """Return the lines of this span if they are still in the text and consecutive. Return None otherwise.
+
+    `is_complete`: the text lost no lines, so they are at the same index. If it lost lines, only the digest finds them.
+    Return None if different lines have that digest, because such lines are easily made."""
     lines = split_lines(text or "")
     last = len(lines) - span.count
     if last < 0:
         return None
-    chars = len(text or "") * span.count // len(lines) if lines else 0  # of as many lines
+    chars = len(text or "") * span.count // len(lines) if lines else 0  # of `span.count` lines of average length
     starts = range(last + 1) if chars * last < MOST_SEARCHED else range(0)
     if is_complete and (found := _lines_at_index(span, text)) is not None:
         return found
@@ -99,7 +100,8 @@ def lines_at(span: SourceSpan, text: str | None, *, is_complete: bool = True) ->
 
 
 def omitted_lines(record: MarkerRecord, texts: Sequence[str | None]) -> list[str] | None:
-    """The lines that a marker stands for; `texts` are those of its `source_spans`. None when they are not known."""
+    """Return the lines that a marker replaces, or None if they are unknown. `texts`: one for each of its
+    `source_spans`."""
     if record.lines:
         return record.lines.split("\n")
     found = [lines_at(span, text) for span, text in zip(record.source_spans, texts, strict=True)]
@@ -108,17 +110,17 @@ def omitted_lines(record: MarkerRecord, texts: Sequence[str | None]) -> list[str
 
 
 def stale_markers(event: Delivered, remaining: Remaining) -> list[MarkerRecord]:
-    """The pointers of a reply whose lines do not all stand any more where its markers say."""
+    """Return the markers of a reply whose lines are no longer all at their source."""
     return [record for record in event.markers if not remaining.confirms(record, event.when.call)]
 
 
 def repair_markers(view: View, event: Delivered, lost: Sequence[MarkerRecord], restored: Delivered | None) -> Amended:
-    """The reply with the markers `lost` pointed at the restored section, where that holds the very lines, or retired.
-    `view` is as it was while the sources were there."""
+    """Return the reply with the markers `lost` repaired. A marker names the restored section if the section contains
+    exactly its lines. Otherwise it is retired. `view`: as it was while the sources were there."""
     lines = event.text.split("\n")
     markers = [record for record in event.markers if record not in lost]
     for record in lost:
-        if record.line < 0:  # the harness cut the marker away: nothing to replace
+        if record.line < 0:  # the harness removed the marker: nothing to replace
             continue
         span = _span_in_section(view, record, restored) if restored is not None else None
         if restored is not None and span is not None:
@@ -135,14 +137,14 @@ def repair_markers(view: View, event: Delivered, lost: Sequence[MarkerRecord], r
 
 
 def what_of(record: MarkerRecord) -> str:
-    """What a marker stands for, in words."""
+    """Return a description of the lines that a marker replaces."""
     if record.path is not None:
         return marker.name_lines(record.path, [(record.start, record.end)])
     return f"lines {record.start}-{record.end} of this output"
 
 
 def _span_in_section(view: View, record: MarkerRecord, restored: Delivered) -> SourceSpan | None:
-    """Where the restored section holds the very lines that the marker stands for."""
+    """Return the span of the restored section with exactly the lines that the marker replaces, or None."""
     if record.path is None or record.numbered:  # the section shows no numbers
         return None
     meant = _meant_lines(view, record)
@@ -158,7 +160,7 @@ def _span_in_section(view: View, record: MarkerRecord, restored: Delivered) -> S
 
 
 def _meant_lines(view: View, record: MarkerRecord) -> list[str] | None:
-    """The omitted lines, from the sources that the marker names."""
+    """Return the omitted lines, from the sources that the marker names, or None if they are unknown."""
     texts = [
         next((d.event.text for d in view.of_call(span.call_id) if d.event.origin is span.origin), None)
         for span in record.source_spans

@@ -1,7 +1,7 @@
-"""Where a process goes on with the session of another one that did not end in order.
+"""Find the results in doubt when a process continues the session of another process that did not end in order.
 
-What was logged last may never have reached the conversation: the process may have been killed between the two. It is
-shown again, which costs one answer in full.
+The results logged last may not have reached the conversation, because the process may have been killed in between. They
+are shown again, which costs one answer in full.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from readcache.core.model.view import View
 
 
 def unconfirmed(view: View) -> frozenset[str]:
-    """The ids of the calls whose results may not be in the conversation: the last one, and those that ran at the same
-    time."""
+    """Return the IDs of the calls whose results may not be in the conversation: the last call, and the calls that ran
+    at the same time."""
     calls = view.calls
     if calls.closed == calls.number:
         return frozenset()
@@ -30,8 +30,8 @@ def unconfirmed(view: View) -> frozenset[str]:
 
 
 def results_in_log(call_ids: Set[str], log: Callable[[], Iterable[Event]]) -> dict[str, Delivered]:
-    """Return the newest results of these calls, by call id, as this reader's log has them. It is read only if there are
-    any."""
+    """Return the newest results of these calls in this reader's log, by call ID. The log is read only if there are any
+    calls."""
     results: dict[str, Delivered] = {}
     for event in log() if call_ids else ():
         if isinstance(event, Delivered) and event.call_id in call_ids and event.origin is Origin.RESULT:
@@ -42,5 +42,5 @@ def results_in_log(call_ids: Set[str], log: Callable[[], Iterable[Event]]) -> di
 
 
 def _was_shown_first(event: Delivered) -> bool:
-    """True for what was printed before it was logged, as `readcache run` does."""
+    """Return True for a result that was printed before it was logged, as by `readcache run`."""
     return event.account is not None and event.account.shown_chars is not None

@@ -1,5 +1,6 @@
-"""Markers that stand in a list but in no reply that the view has, known again by what the log says: those of replies
-that were forgotten and are there again, or that no list has held yet."""
+"""Recognise markers that are in a list but in no reply of the view, by what the log says.
+
+They belong to replies that were forgotten and are in the list again, or that no list has contained yet."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ _NEVER = (-1, -1)
 
 
 def unescaped(text: str) -> str:
-    """A marker in what is left of JSON, as it was made; any other text as it is."""
+    """Return a marker from the rest of a JSON string as it was written. Return any other text unchanged."""
     try:
         return str(json.loads(f'"{text}"')) if "\\" in text else text
     except ValueError:
@@ -28,7 +29,7 @@ def unescaped(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A marker as a reply has it; `texts` are those in which its lines stood then."""
+    """A marker as a reply has it. `texts`: the texts that contained its lines then, one for each source span."""
 
     event: Delivered | Amended
     record: MarkerRecord
@@ -36,24 +37,24 @@ class Made:
 
     @property
     def lines(self) -> list[str] | None:
-        """The lines that it stands for."""
+        """The lines that the marker replaces, or None if they are unknown."""
         return omitted_lines(self.record, self.texts)
 
 
 class LoggedMarkers:
-    """The markers of a log. It is read when one is met that is not known, or that a newer text may have, too."""
+    """The markers of a log. The log is read for an unknown marker, and for a marker that a newer text may contain."""
 
     def __init__(self) -> None:
-        self._read_at = _NEVER  # the number of calls in the log when it was read, and of texts with markers
-        self._made: dict[str, dict[str, Made]] = {}  # marker -> call id -> where it was made; the newest is last
-        self._foreign: set[str] = set()  # what looked like a marker, and no reply had had it
-        self._content: set[str] = set()  # markers that were shown as content, into which the agent had written them
+        self._read_at = _NEVER  # the number of calls, and of texts with markers, in the log when it was read
+        self._made: dict[str, dict[str, Made]] = {}  # marker -> call ID -> its reply; the newest is last
+        self._foreign: set[str] = set()  # texts that look like a marker, but are in no reply
+        self._content: set[str] = set()  # markers that were shown as content, because the agent had written them there
 
     def find(
         self, line: str, tag: str, view: View, log: Callable[[], Iterable[Event]]
     ) -> Iterator[tuple[CharSpan, dict[str, Made]]]:
-        """The markers in a line that promise something, and the replies that have them, by call id. Where the log
-        cannot be read, only what is in the view is known; it is read again the next time."""
+        """Yield the spans of the markers in a line that have a source, and the replies that contain them, by call ID.
+        If the log cannot be read, only replies in the view are known, and the next call reads the log again."""
         found = {span: unescaped(line[slice(*span)]) for span in marker.find_possible(line, tag)}
         now = view.calls.number, view.ids.marked
         is_foreign = self._foreign.issuperset(found.values()) and self._read_at[1] == view.ids.marked
@@ -75,12 +76,12 @@ class LoggedMarkers:
                 before = start
 
     def is_content(self, marker: str) -> bool:
-        """True if the marker was ever shown as content, on a line of its own or in JSON."""
+        """Return True if the marker was ever shown as content, on a line of its own or in JSON."""
         return marker in self._content
 
     def instead(self, made: Iterable[Made], delivered: Container[str]) -> str:
-        """What is to stand in a marker's place: the lines themselves where no list has held the reply yet, or a note
-        that they are no longer in view."""
+        """Return the text that replaces a marker: the lines themselves if they are known and no list has contained the
+        reply yet. Otherwise return a note that they are no longer in view."""
         known = list(made)
         new = [each.lines for each in known if each.event.call_id not in delivered]
         if new and new[0] is not None and all(lines == new[0] for lines in new):

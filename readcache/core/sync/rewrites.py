@@ -1,4 +1,4 @@
-"""The rewrites of a message list: collects replacements for markers, and puts them into whole texts."""
+"""Rewrite the texts of a message list: collect replacements for markers, and put them into whole texts."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from readcache.core.sync.returned import Made
 from readcache.core.sync.search import Location
 from readcache.core.sync.texts import MessageText, MessageTexts
 
-Edit = tuple[Location, Delivered, str]  # where a reply is; the reply, settled; the new one: only its markers differ
-MarkerEdit = tuple[MessageText, CharSpan, str, Iterable[Made]]  # where a marker is; the new text; the replies with it
+Edit = tuple[Location, Delivered, str]  # a reply's location, the amended reply, its new text with other markers
+MarkerEdit = tuple[MessageText, CharSpan, str, Iterable[Made]]  # a marker's text and span, the new text, its replies
 
 
 def plan_edits(
     texts: MessageTexts, edits: Iterable[Edit], orphans: Iterable[MarkerEdit] = ()
 ) -> tuple[dict[str, str], dict[TextKey, str]]:
-    """Return the new whole texts, by call and by place. Give up an edit that would cost its text another line."""
+    """Return the new whole texts, by call ID and by text key. Give up an edit that would change any other line."""
     changes: defaultdict[MessageText, dict[CharSpan, str]] = defaultdict(dict)
-    replies: defaultdict[MessageText, dict[str, CharSpan]] = defaultdict(dict)  # call id -> its place
+    replies: defaultdict[MessageText, dict[str, CharSpan]] = defaultdict(dict)  # call ID -> the reply's span
     for location, event, reply in edits:
         if location.text is not None and (
             found := dict(_marker_changes(location.text, location.char_span, event, reply))
@@ -54,7 +54,7 @@ def plan_edits(
 
 
 def _reply_alone(content: str, char_span: CharSpan, changes: Mapping[CharSpan, str]) -> str:
-    """A reply as it stands in a text, with the changes in it."""
+    """Return the part of a text that is the reply, with the changes in it."""
     low, high = char_span
     out = content[low:high]
     for (start, end), new in sorted(changes.items(), reverse=True):
@@ -66,7 +66,7 @@ def _reply_alone(content: str, char_span: CharSpan, changes: Mapping[CharSpan, s
 def _marker_changes(
     text: MessageText, char_span: CharSpan, event: Delivered, reply: str
 ) -> Iterator[tuple[CharSpan, str]]:
-    """(where, what) of the markers in a reply that must replace those in the list."""
+    """Yield (character span, new text) for each marker of a reply that must change in the list."""
     at, end = char_span
     shown = text.content[at:end].split("\n")
     lines = reply.split("\n")
@@ -83,6 +83,6 @@ def _marker_changes(
 
 
 def _has_lines(text: str, other: str) -> bool:
-    """True if every line of `other` stands in `text`, in order."""
+    """Return True if `text` contains every line of `other`, in order."""
     lines = iter(text.split("\n"))
     return all(line in lines for line in other.split("\n"))

@@ -1,8 +1,8 @@
-"""Finds the deliveries that no id in a message list names: by their lines, in the order in which they were delivered.
+"""Find the deliveries that no ID in a message list names, by their lines and in the order of their delivery.
 
-They, or what a harness left of them, stand in some text, with any words of the harness around them. Of equal ones the
-order tells: what stands between two others was delivered between them. Where it does not tell, the newest are taken to
-be left, since histories are cut from the front.
+A delivery, or the rest that a harness left of it, is in some text, with any words of the harness around it. The order
+distinguishes equal deliveries: a text between two others was delivered between them. If the order is not enough, the
+newest deliveries are taken to be left, because histories are removed from the front.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from readcache.core.model.text import is_blank, split_lines
 from readcache.core.sync.locate import CharSpan, chars_left, extract_rest, locate, locate_stale, longest_run
 from readcache.core.sync.texts import MessageText, MessageTexts
 
-# Characters in one piece that identify a cut text in a list without ids. Every harness that was
-# looked at leaves a thousand or more; two of the shortest markers have 120.
+# Characters in consecutive lines that identify a truncated text in a list without IDs. Every harness that was examined
+# leaves a thousand or more. Two of the shortest markers have 120.
 SHORTEST_LEFT = 120
-# Deliveries that share the line by which one is looked for; with more of them another line is chosen.
+# Deliveries that may share the line that is searched for. If more share it, another line is chosen.
 MOST_SHARING = 8
-FEW = 8  # lines at its beginning among which one is looked for
-MOST_VOTED = 4  # deliveries that are compared with what is left in one text
+FEW = 8  # lines at the beginning of a delivery; the line to search for is one of them
+MOST_VOTED = 4  # deliveries that are compared with the rest in one text
 
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """The place of a delivery, or of its rest. `text` is None for one that shows nothing."""
+    """The text and the span of a delivery, or of its rest. `text` is None for a delivery without text."""
 
     text: MessageText | None = None
     char_span: CharSpan = (0, 0)
@@ -42,23 +42,23 @@ _Found = tuple[MessageText, CharSpan]
 
 @dataclass(slots=True, eq=False)
 class _Group:
-    """Deliveries that have one and the same text, oldest first, and where it stands."""
+    """Deliveries with the same text, oldest first, and the locations in which it was found."""
 
     deliveries: list[Delivery]
     found: list[_Found] = field(default_factory=list)
 
     @property
     def event(self) -> Delivered:
-        """Any of them."""
+        """The event of the newest delivery; all have the same text."""
         return self.deliveries[-1].event
 
 
-_Anchor = tuple[tuple[tuple[int, int], CharSpan], int]  # a place in the list, a place in the order of the calls
+_Anchor = tuple[tuple[tuple[int, int], CharSpan], int]  # a position in the list, a position in the order of the calls
 
 
 class Search:
-    """One search for the deliveries `missing` in the texts that `is_open`. `ranks`: the place of each visible delivery
-    in the order of the calls; `located` are those that stand where they stood."""
+    """One search for the deliveries `missing`, in the texts for which `is_open` returns True. `ranks`: the position of
+    each visible delivery in the order of the calls. `located`: the deliveries that are at their known locations."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Search:
         self._locations = dict[Delivery, Location]()
         self._located = located
         self._tag = tag
-        self._known, self._row = 0, list[_Anchor]()  # how many places were known when `_anchors` made the row
+        self._known, self._row = 0, list[_Anchor]()  # how many locations were known when `_anchors` made the row
         groups: dict[tuple[Origin, str], _Group] = {}
         for delivery in missing:
             event = delivery.event
@@ -84,7 +84,8 @@ class Search:
         self._voters = _by_all_lines(self._groups)
 
     def find_complete(self) -> dict[Delivery, Location]:
-        """The deliveries that stand whole. The longest are taken first: they may hold shorter ones."""
+        """Return the locations of complete deliveries. In a text the longest are found first, because they may contain
+        shorter ones."""
         self._locations = {}
         wanted = _by_line(self._groups)
         waiting = set(self._groups)
@@ -102,15 +103,15 @@ class Search:
                     group.found.append(found)
                 if len(group.found) == len(group.deliveries):
                     waiting.discard(group)
-        for is_short in (False, True):  # who stands where is plain for most; they bound the others
+        for is_short in (False, True):  # groups found for all deliveries come first: their order bounds the others
             for group in self._groups:
                 if (len(group.found) < len(group.deliveries)) is is_short and group.found:
                     self._assign(group)
         return self._locations
 
     def _is_within_another(self, group: _Group, content: str, char_span: CharSpan) -> bool:
-        """True if the line before or behind the stretch makes it a part of a longer delivery: that one was cut, and is
-        what stands here."""
+        """Return True if the span with the line before or after it is a part of a longer delivery. The text is then the
+        rest of that one, which was truncated."""
         start, end = char_span
         before = content[content.rfind("\n", 0, max(0, start - 1)) + 1 : start]
         behind = content[end : (content.find("\n", end + 1) + 1 or len(content) + 1) - 1]
@@ -121,8 +122,8 @@ class Search:
         return any(part in other.event.text for other in longer for part in around)
 
     def find_parts(self) -> Iterator[tuple[Delivery, Location]]:
-        """The deliveries of which something is left, or that stand there with markers that were replaced. Claim each
-        one before asking for the next."""
+        """Yield the deliveries with a part left in a text, and deliveries with markers that were replaced since. The
+        caller claims each one before it requests the next."""
         groups = [group for group in self._groups if group.deliveries]
         voters = _by_all_lines(groups)
         for text in self._texts.newest_first() if voters else ():
@@ -134,7 +135,7 @@ class Search:
                 yield delivery, location
 
     def _part_in(self, text: MessageText, voters: Mapping[str, list[_Group]]) -> tuple[_Group, Location] | None:
-        """The rest of a delivery in a text: of the delivery with the largest rest."""
+        """Return the delivery with the largest rest in a text, and its location. Return None if there is none."""
         votes: Counter[_Group] = Counter()
         for line in _lines_and_markers(text.free, self._tag):
             for group in voters.get(line, ()):
@@ -151,13 +152,13 @@ class Search:
         return None if best is None else best[1:]
 
     def _possible_in(self, text: MessageText, lines: Iterable[str], wanted: Mapping[str, list[_Group]]) -> list[_Group]:
-        """The groups whose text may stand in this one, the longest first."""
+        """Return the groups whose text may be in this one, the longest first."""
         found = dict.fromkeys(group for line in lines for group in wanted.get(line, ()))
         fit = [group for group in found if self._is_open(text, group.event)]
         return sorted(fit, key=lambda group: -len(group.event.text))
 
     def _assign(self, group: _Group) -> None:
-        """Says which of equal deliveries stands where."""
+        """Assign the found locations to the equal deliveries of a group."""
         found = group.found
         if len(found) > 1:
             order = self._texts.order()
@@ -169,13 +170,13 @@ class Search:
         group.found = []
 
     def _in_order(self, group: _Group, found: Sequence[_Found]) -> list[Delivery]:
-        """The deliveries of the group that were found: the newest that fit, judged by the texts around them."""
+        """Return the deliveries of the group for these locations: the newest that fit between the texts around them."""
         free = list(group.deliveries)
         if len(free) == len(found):
             return free
         ranks, order = self._ranks(), self._texts.order()
         known = len(self._located) + len(self._locations)
-        if known > self._known * 5 // 4:  # not for each group: that would be quadratic
+        if known > self._known * 5 // 4:  # not for each group, which would take quadratic time
             self._known, self._row = known, self._anchors()
         anchors, chosen = self._row, list[Delivery]()
         for text, char_span in reversed(found):
@@ -191,7 +192,8 @@ class Search:
         return sorted(chosen, key=lambda delivery: ranks[delivery])
 
     def _anchors(self) -> list[_Anchor]:
-        """(place, rank) of what was found, ascending in both: as many as possible, as most lists are in order."""
+        """Return (position, rank) of found deliveries, ascending in both, and as many as possible. Most lists are in
+        order."""
         ranks, order = self._ranks(), self._texts.order()
         known = [
             ((order[location.text], location.char_span), ranks[delivery])
@@ -229,8 +231,8 @@ def _lines_and_markers(content: str, tag: str) -> Iterator[str]:
 
 
 def _by_line(groups: Iterable[_Group]) -> dict[str, list[_Group]]:
-    """The groups by a line that must stand where their text does: the first that says something, or where many share
-    that, the one that fewest have."""
+    """Return the groups by a line that any text with the delivery must contain: the first line that is not blank. If
+    too many groups share that line, it is the line of the delivery that the fewest of them have."""
     first: defaultdict[str, list[_Group]] = defaultdict(list)
     for group in groups:
         lines = group.event.text.split("\n", FEW)[:FEW]
@@ -246,7 +248,7 @@ def _by_line(groups: Iterable[_Group]) -> dict[str, list[_Group]]:
 
 
 def _by_all_lines(groups: Sequence[_Group]) -> dict[str, list[_Group]]:
-    """The newest few groups that have a line, for every line that says something, markers among them."""
+    """Return the newest few groups with a line, for every line that is not blank and every marker."""
     out: dict[str, list[_Group]] = {}
     for group in reversed(groups):
         event = group.event
@@ -259,8 +261,8 @@ def _by_all_lines(groups: Sequence[_Group]) -> dict[str, list[_Group]]:
 
 
 def _is_left(event: Delivered, content: str, tag: str) -> bool:
-    """True if enough of a delivery is left to identify it. One marker is enough; a restored section is identified by
-    its heading."""
+    """Return True if enough of a delivery is left to identify it: one marker, or SHORTEST_LEFT characters. A restored
+    section must also have its heading."""
     has_marker = any(marker.line >= 0 and marker.wording in content for marker in event.markers)
     if not has_marker and longest_run(event, content) < SHORTEST_LEFT:
         return False

@@ -1,9 +1,9 @@
-"""Finds which part of the view still stands in the message list, after any change to it: compaction, pruning, clearing,
-truncation, rewind, fork, edits. The list is the truth, and nothing needs to be known of how it came to be.
+"""Find the part of the view that is still in the message list, after any change to the list: compaction, pruning,
+clearing, truncation, rewind, fork, edits. The list is the truth, and its history does not matter.
 
-A text is looked for where its call id says. Where the list has no ids, or not this session's, it is looked for by its
-lines (see `search`). In a text that was cut, the remaining lines keep their credit, and markers that are still true
-stay. What is rewritten is markers, and nothing else.
+A text is searched for under its call ID. If the list has no IDs, or not this session's, the text is searched for by its
+lines (see `search`). In a truncated text, the remaining lines keep their credit, and markers that are still true stay.
+Only markers are rewritten.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ Log = Callable[[], Iterable[Event]]
 
 @dataclass(frozen=True, slots=True)
 class Synced:
-    """What a sync found. `by_call`: call id (the list's own, if it has one) -> the whole new result; if the list has no
-    id, the reply alone. `by_text_key`: where a text stands in the list -> what is to stand there. `events`: after them
-    the view agrees with the list."""
+    """The result of a sync. `by_call`: call ID (the list's own, if it has one) -> the whole new result; if the list has
+    no ID, only the reply. `by_text_key`: key of a text in the list -> its new text. `events`: after them the view
+    agrees with the list."""
 
     by_call: Mapping[str, str] = field(default_factory=dict)
     by_text_key: Mapping[TextKey, str] = field(default_factory=dict)
@@ -47,12 +47,12 @@ class Synced:
 
 
 class Reconciler:
-    """Where the texts of a view stand in a message list, kept from one sync to the next."""
+    """The locations of a view's texts in a message list, kept from one sync to the next."""
 
     def __init__(self) -> None:
         self._list = MessageTexts()
         self._locations: dict[Delivery, Location] = {}
-        self._has_ids = False  # has a list named a call of this session by its id?
+        self._has_ids = False  # a list has named a call of this session by its ID
         self._asked_log = False
         self._logged = LoggedMarkers()
         self._delivered: set[str] = set()  # calls whose replies with markers were in a list
@@ -67,15 +67,15 @@ class Reconciler:
         gives_back: bool = True,
         batch: str = "",
     ) -> Synced:
-        """The texts to put into the list, and the events after which the view agrees with it.
+        """Return the texts to put into the list, and the events that make the view agree with the list.
 
-        The texts are for replies that stay and whose markers name what is gone, with the harness's own words around the
-        reply as they are. `gives_back`: a reply that no list has held yet gets its lines back; else the model has been
-        shown every reply in this list, and they are said to be gone. `batch`: the calls that are being made, whose
-        results may not be in the list yet.
+        The texts are for replies that stay and have markers for text that is gone. The harness's own words around a
+        reply stay as they are. `gives_back`: a reply that no list has contained yet gets its lines back. If it is
+        False, the model was shown every reply in this list, and a note says that the lines are gone. `batch`: the calls
+        that are running now, whose results may not be in the list yet.
 
-        Costs a comparison for each message that is as it was, and a look at each visible delivery. `log` is read only
-        where markers stand in the list that are in no visible reply.
+        The cost is a comparison for each unchanged message, and a check of each visible delivery. `log` is read only
+        for markers in the list that are in no visible reply, and once for a list with IDs of no visible call.
         """
         self._list.update(visible_to_model(messages))
         visible = [
@@ -83,7 +83,7 @@ class Reconciler:
         ]
         self._has_ids = self._has_ids or self._names_calls(visible, log)
         amended = self._locate_all(visible, view.ids.reused, tag)
-        if view.waiting:  # one that is not in the list yet may come
+        if view.waiting:  # an unconfirmed reply that is not in the list may still come
             visible = [d for d in visible if not d.event.unconfirmed or d in self._locations]
         if not gives_back:
             self._delivered.update(delivery.event.call_id for delivery in visible)
@@ -93,11 +93,12 @@ class Reconciler:
             amended.pop(delivery, None)
         orphans = self._orphan_markers(view, amended, tag, log, gives_back)
         by_call, by_text_key = plan_edits(self._list, edits, orphans)
-        in_list = [Forgot(frozenset(view.ids.doubted))] if view.ids.doubted else []  # what stands there is seen to
+        in_list = [Forgot(frozenset(view.ids.doubted))] if view.ids.doubted else []  # the list decides about them now
         return Synced(by_call, by_text_key, (*in_list, *self._events(visible, amended)))
 
     def with_replies(self, replies: Mapping[str, str]) -> Mapping[TextKey, str]:
-        """Other texts for replies that stand in the list, by call id, as `Synced.by_text_key` has them."""
+        """Return the texts that put other replies into the list, as in `Synced.by_text_key`. `replies`: the new reply
+        by call ID."""
         edits = (
             (location, event, replies[event.call_id].removeprefix(event.head).removesuffix(event.tail))
             for event, location in ((delivery.event, location) for delivery, location in self._locations.items())
@@ -106,7 +107,7 @@ class Reconciler:
         return plan_edits(self._list, edits)[1]
 
     def located(self) -> list[tuple[Delivery, Location]]:
-        """The results that stand in the list, and where."""
+        """Return the results that are in the list, with their locations."""
         found = [(d, location) for d, location in self._locations.items() if d.event.origin is Origin.RESULT]
         return [(delivery, location) for delivery, location in found if location.text is not None]
 
@@ -115,14 +116,14 @@ class Reconciler:
         return self._list.inputs()
 
     def message_of(self, text: MessageText) -> int:
-        """The index of the message in which a text stands."""
+        """Return the index of the message that contains a text."""
         return self._list.order()[text][0]
 
     def _check_markers(
         self, view: View, visible: Sequence[Delivery], amended: dict[Delivery, Amended]
     ) -> tuple[list[Edit], list[Delivery]]:
-        """Point the markers of replies that stay at what is there. The oldest come first, because markers name older
-        texts. Return the edits of the list, and the replies that the model never read: their lines have to return."""
+        """Repair the markers of replies that stay. The oldest come first, because markers name older texts. Return the
+        edits of the list, and the replies that the model never read: their lines must return."""
         gone = [delivery for delivery in visible if delivery not in self._locations]
         changed: dict[tuple[str, Origin], str | None] = {(d.event.call_id, d.event.origin): None for d in gone}
         changed |= {(d.event.call_id, d.event.origin): to.text for d, to in amended.items() if to.lost}
@@ -152,8 +153,8 @@ class Reconciler:
         return edits, given_back
 
     def _names_calls(self, visible: Sequence[Delivery], log: Log) -> bool:
-        """Does the list name calls by the ids that this session was told? Those of calls that are gone are in the log,
-        which is asked once."""
+        """Return True if the list names calls by the IDs of this session. The IDs of calls that are gone are in the
+        log, which is read once."""
         if not self._list.has_ids:
             return False
         if any(self._list.knows(delivery.event.call_id) for delivery in visible):
@@ -170,11 +171,11 @@ class Reconciler:
     def _orphan_markers(
         self, view: View, amended: Mapping[Delivery, Amended], tag: str, log: Log, gives_back: bool
     ) -> Iterator[MarkerEdit]:
-        """Replace the markers that are in no visible reply.
+        """Yield the replacements of markers that are in no visible reply.
 
-        Replies that were forgotten and are in the list again, as when a rewind is undone, do not count as seen. What
-        their markers point at may leave without notice, so that the markers have to go immediately. Markers of replies
-        that were not shown yet have to go, too; the lines themselves replace them."""
+        A reply that was forgotten and is in the list again, for example after an undone rewind, does not count as seen.
+        The source of its markers may leave without notice, so the markers are replaced immediately. Markers of replies
+        that were not shown yet are replaced, too, by the lines themselves."""
         promised = cache(lambda: _promised(self._locations, amended))
         for text in self._list.marked(tag):
             for at, line in text.marked_lines(tag) if not text.own else ():
@@ -191,7 +192,7 @@ class Reconciler:
     def _may_stay(
         self, text: MessageText, marker: str, made: Mapping[str, Made], own: list[Made], promised: set[tuple[str, str]]
     ) -> bool:
-        """Check if a marker that is in no visible reply may stay. `own`: the replies to which its text may belong."""
+        """Return True if a marker that is in no visible reply may stay. `own`: the candidate replies for its text."""
         if text.call_id in (None, *made) and any((each.event.call_id, marker) in promised for each in own):
             return True  # a copy of a reply that is handled elsewhere
         if self._has_ids and text.call_id not in made and self._logged.is_content(marker):
@@ -199,13 +200,13 @@ class Reconciler:
         if text.call_id is not None or not self._has_ids:
             return False
         if all(map(self._list.knows, made)):
-            return True  # the replies are in the list, so that this text quotes one, as a user does
-        return all(_has_lines_beside(text, each) for each in own)  # old turns as one text
+            return True  # the replies are in the list, so this text only quotes one, as a user may do
+        return all(_has_lines_beside(text, each) for each in own)  # the host joined old turns into one text
 
     def _locate_all(self, visible: Sequence[Delivery], reused: Container[str], tag: str) -> dict[Delivery, Amended]:
-        """Looks for each delivery that is not known to stand where it stood. What has no place after that is gone; what
-        has one and was cut is settled. An id that more than one call had names no text that was cut: it may be another
-        call's."""
+        """Search for each delivery that is not known to be at its old location. A delivery without a location is then
+        gone. Return the amendments of truncated deliveries. If several calls had one ID, the ID does not identify a
+        truncated text: it may be another call's."""
         for delivery in self._locations.keys() - set(visible):
             self._leave(delivery)
         amended: dict[Delivery, Amended] = {}
@@ -236,11 +237,10 @@ class Reconciler:
     def _find_by_lines(
         self, missing: Sequence[Delivery], visible: Sequence[Delivery], amended: dict[Delivery, Amended], tag: str
     ) -> None:
-        """Searches for deliveries in the texts that no call of the view names.
-
-        In a list that has our calls' ids, or had them, a call that is not in it is gone, wherever else its lines may
-        stand: in a summary, which is not what a marker would name.
+        """Search for deliveries in the texts that no call of the view names. If a list has had this session's IDs,
+        search only for deliveries without an ID.
         """
+        # A missing call is gone in such a list, even if its lines are elsewhere: a marker would not name a summary.
         wanted = [d for d in missing if not self._has_ids or _is_nowhere_named(d.event)]
         if not wanted:
             return
@@ -277,7 +277,7 @@ class Reconciler:
             amended, char_span = extract_rest(delivery.event, text.free, tag)
             self._take(delivery, Location(text, char_span))
             return amended
-        # All of it is the reply's, as the harness shows it now; but not every marker in it needs to be.
+        # All of the text is the reply, as the harness shows it now. But a marker in it may be from elsewhere.
         self._locations[delivery] = Location(text, (0, len(body(text.content))))
         text.claim(delivery, (0, 0))
         event, content = delivery.event, text.content
@@ -290,7 +290,8 @@ class Reconciler:
             location.text.release(delivery)
 
     def _events(self, visible: Sequence[Delivery], amended: Mapping[Delivery, Amended]) -> list[Event]:
-        """Calls with no text left become `Forgot`; if one of several texts is gone, it becomes an empty `Amended`."""
+        """Return the events of a sync. A call without any text left becomes `Forgot`. If only some of its texts are
+        gone, each of them becomes an empty `Amended`."""
         gone = [delivery for delivery in visible if delivery not in self._locations]
         amended = {d: confirmed(d.event.call_id) for d in self._locations if d.event.unconfirmed} | dict(amended)
         if not gone:
@@ -303,21 +304,21 @@ class Reconciler:
 
 
 def _promised(locations: Iterable[Delivery], amended: Mapping[Delivery, Amended]) -> set[tuple[str, str]]:
-    """Return the markers with a source in replies that stay: (call id, marker)."""
+    """Return (call ID, marker) for the markers with a source in replies that stay."""
     replies = (with_amended(d.event, amended[d]) if d in amended else d.event for d in locations if d.event.markers)
     markers = ((reply.call_id, marker) for reply in replies for marker in reply.markers)
     return {(call_id, marker.wording) for call_id, marker in markers if marker.sources and marker.line >= 0}
 
 
 def _shares_lines(event: Delivered, content: str, tag: str) -> bool:
-    """Check whether a line of the delivery, or words of ours, are left in this text. Without them nothing says that it
-    is of the same call, and the log does not need it."""
+    """Return True if this text contains a line of the delivery, or what may be a marker. Without them nothing shows
+    that the text belongs to the same call, and the log does not need it."""
     lines = {line for line in split_lines(event.text) if not is_blank(line)}
     return may_contain(content, tag) or not lines.isdisjoint(content.split("\n"))
 
 
 def _with_unconfirmed(view: View) -> list[Delivery]:
-    """Return what may be in the list: the visible deliveries, and unconfirmed replies with their texts."""
+    """Return the deliveries that may be in the list: visible deliveries, and unconfirmed replies with their texts."""
     visible = view.deliveries
     if not view.waiting:
         return visible
@@ -325,30 +326,32 @@ def _with_unconfirmed(view: View) -> list[Delivery]:
 
 
 def _has_truncated_marker(event: Delivered, markers: Iterable[MarkerRecord]) -> bool:
-    """True if only the beginning of one of these markers is left: the lines cannot be put back in its place."""
+    """Return True if only the beginning of one of these markers is left. Its lines cannot replace such a marker."""
     lines = event.text.split("\n")
     return any(marker.line >= 0 and marker.wording not in lines[marker.line] for marker in markers)
 
 
 def _is_nowhere_named(event: Delivered) -> bool:
-    """True if the harness has no id for the text."""
+    """Return True if the harness has no ID for the text."""
     return event.origin is Origin.RESTORED or event.call_id.startswith(MADE_UP_ID)
 
 
 def _has_lines_beside(text: MessageText, made: Made) -> bool:
-    """True if the lines that a marker stands for are in the same text."""
+    """Return True if the lines that a marker replaces are in the same text."""
     lines = made.lines
     return lines is not None and "\n{}\n".format("\n".join(lines)) in f"\n{text.content}\n"
 
 
 def _is_all_of(text: MessageText, event: Delivered) -> bool:
-    """Check whether a text has nothing but this result, with the host's words around it that the log knows."""
+    """Return True if a text is exactly this result, with the host's words around it that the log knows. Other
+    deliveries are not checked."""
     shown = event.head + event.text + event.tail
     return event.origin is not Origin.RESULT or body(text.content) == body(shown)
 
 
 def _locate_in(event: Delivered, texts: Sequence[MessageText], tag: str) -> Location | None:
-    """Return the place of a delivery, as it is or with markers from before they were mended."""
+    """Return the location of a delivery, unchanged or with markers from before a repair. Return None if there is
+    none."""
     whole = ((text, locate(event, text.free), False) for text in texts)
     is_stale = ((text, locate_stale(event, text.free, tag), True) for text in texts)
     found = (Location(text, span, is_old) for text, span, is_old in chain(whole, is_stale) if span is not None)

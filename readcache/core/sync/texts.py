@@ -1,6 +1,6 @@
-"""The message list as `sync` reads it: the texts in it, read anew only where a message is no longer what it was.
+"""Read the texts of a message list for `sync`. Only changed messages are read again.
 
-A message is compared with a copy of what it held when it was read, not with itself: harnesses change messages in place.
+A message is compared with a copy from when it was read, not with itself, because harnesses change messages in place.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ _JSON_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 @dataclass(slots=True, eq=False)
 class MessageText:
-    """One text in a message: `raw` as it stands there, `content` as it is read."""
+    """One text in a message. `raw`: as it is in the message. `content`: as it is read."""
 
     raw: str
     content: str
     kind: Kind
-    own: bool  # the model said it
+    own: bool  # the model wrote it
     call_id: str | None
-    has_twin: bool = False  # JSON, and another text has what is in its strings
-    gone: bool = False  # the message is not in the list any more
-    claims: dict[Hashable, CharSpan] = field(default_factory=dict)  # of `content`, by whose they are
+    has_twin: bool = False  # it is JSON, and another text has the content of its strings
+    gone: bool = False  # the message is no longer in the list
+    claims: dict[Hashable, CharSpan] = field(default_factory=dict)  # spans of `content`, by their delivery
     _free: str | None = None
     _marked: list[tuple[int, str]] | None = None
 
     def claim(self, key: Hashable, char_span: CharSpan) -> None:
-        """Characters start to end - 1 of the content are the delivery `key`."""
+        """Record that characters start to end - 1 of the content belong to the delivery `key`."""
         self.claims[key] = char_span
         self._free = self._marked = None
 
     def release(self, key: Hashable) -> None:
-        """Takes a claim back."""
+        """Remove the claim of a delivery."""
         self.claims.pop(key, None)
         self._free = self._marked = None
 
     @property
     def free(self) -> str:
-        """The content, as long as it is, without what was claimed."""
+        """The content at its full length, with the claimed characters masked."""
         if self._free is None:
             self._free = self.content
             for start, end in self.claims.values():
@@ -55,8 +55,8 @@ class MessageText:
         return self._free
 
     def rewritten(self, changes: Mapping[CharSpan, str]) -> str | None:
-        """`raw` with other texts in the places of these markers; None where that would cost it any other character.
-        Writing it into the list must lose nothing."""
+        """Return `raw` with the texts of these spans, which must be markers, replaced. Return None if any other
+        character would change, because a rewrite of the list must lose nothing."""
         if not all(_may_be_marker(self.content[start:end]) for start, end in changes):
             return None
         content = self.content
@@ -68,7 +68,7 @@ class MessageText:
         return raw if _strings_of(raw) == content else None
 
     def marked_lines(self, tag: str) -> list[tuple[int, str]]:
-        """(where it begins, the line) for the free lines that may hold markers of this session."""
+        """Return (start, line) for the free lines that may contain markers of this session."""
         if self._marked is None:
             self._marked = []
             at = 0
@@ -79,12 +79,12 @@ class MessageText:
 
 
 def _may_be_marker(text: str) -> bool:
-    """A marker, or what a cut left of one, and nothing else, is what a rewrite may take away."""
+    """Return True if the text may be a marker, or the rest of a truncated one. A rewrite removes nothing else."""
     return text.startswith("[") and "\n" not in text
 
 
 def _in_strings(raw: str, changes: Mapping[str, str]) -> str:
-    """JSON with markers changed in its strings."""
+    """Return the JSON with markers replaced in its strings."""
 
     def encode(found: re.Match[str]) -> str:
         decoded: str = json.loads(found[0], strict=False)
@@ -97,7 +97,7 @@ def _in_strings(raw: str, changes: Mapping[str, str]) -> str:
 
 
 def _strings_of(raw: str) -> str | None:
-    """The strings of a JSON object, as one text; None for any other text."""
+    """Return the strings of a JSON object as one text. Return None for any other text."""
     decoded = parse_arguments(raw) if raw.startswith("{") else None
     return None if decoded is None else "\n".join(value for value in decoded.values() if isinstance(value, str))
 
@@ -107,15 +107,15 @@ class _Entry:
     """A message as it was when it was read."""
 
     copy: object
-    object_id: int  # of the message then: where to look for it first when the list shifts
+    object_id: int  # `id` of the message then, which finds it first when the list shifts
     role: str
     parts: tuple[Part, ...]
     texts: tuple[MessageText, ...]
-    marked: tuple[MessageText, ...] | None = None  # the texts in which a marker may stand, the last first
+    marked: tuple[MessageText, ...] | None = None  # the texts that may contain a marker, the last first
 
 
 class MessageTexts:
-    """The texts of one message list. `update` costs a comparison for each message that is as it was."""
+    """The texts of one message list. `update` costs a comparison for each unchanged message."""
 
     def __init__(self) -> None:
         self._entries: list[_Entry] = []
@@ -124,13 +124,13 @@ class MessageTexts:
         self._order: dict[MessageText, tuple[int, int]] | None = None
 
     def update(self, messages: Sequence[Mapping[str, Any]]) -> None:
-        """The list is now this one."""
+        """Replace the list by this one."""
         old = self._entries
         same = [entry.copy == message for entry, message in zip(old, messages, strict=False)]
         if all(same) and len(old) == len(messages):
             return
         self._marked = self._order = None
-        first = same.index(False) if False in same else len(same)  # up to there nothing has changed
+        first = same.index(False) if False in same else len(same)  # all messages before it are unchanged
         left = [entry for index, entry in enumerate(old[first:], first) if index >= len(same) or not same[index]]
         by_object = {entry.object_id: entry for entry in left}
         reused: set[_Entry] = set()
@@ -150,16 +150,16 @@ class MessageTexts:
         self._entries = entries
 
     def named(self, kind: Kind, call_id: str) -> list[MessageText]:
-        """The calls, or results, with this id, in order."""
+        """Return the calls, or the results, with this ID, in order."""
         return self._named.get((kind, call_id), [])
 
     def knows(self, call_id: str) -> bool:
-        """True if any call or result has this id."""
+        """Return True if any call or result has this ID."""
         return (Kind.RESULT, call_id) in self._named or (Kind.CALL, call_id) in self._named
 
     @property
     def has_ids(self) -> bool:
-        """True if any call or result has an id."""
+        """True if any call or result has an ID."""
         return bool(self._named)
 
     def inputs(self) -> list[tuple[str, str]]:
@@ -168,19 +168,20 @@ class MessageTexts:
         return [(text.call_id or "", text.content) for text in texts if text.own and text.kind is Kind.CALL]
 
     def newest_first(self) -> Iterator[MessageText]:
-        """Every text, from the end of the list."""
+        """Yield every text, from the end of the list."""
         for entry in reversed(self._entries):
             yield from reversed(entry.texts)
 
     def order(self) -> Mapping[MessageText, tuple[int, int]]:
-        """The place of each text: the index of its message, and which of its texts it is."""
+        """Return the position of each text: the index of its message, and its index among the message's texts."""
         if self._order is None:
             entries = enumerate(self._entries)
             self._order = {text: (at, k) for at, entry in entries for k, text in enumerate(entry.texts)}
         return self._order
 
     def marked(self, tag: str) -> list[MessageText]:
-        """The texts in which markers of this session may stand, from the end of the list. Each is looked at once."""
+        """Return the texts that may contain markers of this session, from the end of the list. Each text is checked
+        only once."""
         if self._marked is None:
             self._marked = []
             for entry in reversed(self._entries):
@@ -191,12 +192,12 @@ class MessageTexts:
         return self._marked
 
     def opening(self) -> list[MessageText]:
-        """The texts before anything that the model said: no tool can have answered yet."""
+        """Return the texts before the model's first message: no tool can have answered yet."""
         entries = takewhile(lambda entry: entry.role != "assistant", self._entries)
         return [text for entry in entries for text in entry.texts]
 
     def _read(self, message: Mapping[str, Any], before: _Entry | None) -> _Entry:
-        """The entry of a message; `before` itself where the model reads the same in it."""
+        """Return the entry of a message. Return `before` itself if the model reads the same in it."""
         if before is not None and before.copy == message:
             return before
         new = normalise_one(message)
@@ -220,11 +221,10 @@ class MessageTexts:
 
 
 def _texts(part: Part, *, own: bool) -> Iterator[MessageText]:
-    """Thinking is dropped by the APIs themselves after a turn; images and what else there is hold no lines.
-
-    A JSON object is read a second time for the strings in it: some harnesses show every output that way
-    (mini-swe-agent's own configuration), from the first on, so that lines look the same wherever they stand.
-    """
+    """Yield the texts of a part. A JSON object is read a second time for the strings in it."""
+    # The APIs themselves drop thinking after a turn. Images and other parts contain no lines.
+    # Some harnesses show every output as JSON, from the first one on (mini-swe-agent with its own configuration). With
+    # the strings, their lines look the same everywhere.
     if part.kind not in (Kind.TEXT, Kind.CALL, Kind.RESULT):
         return
     strings = None if own else _strings_of(part.text)

@@ -1,4 +1,4 @@
-"""Where the log lives: one protocol, several stores, one conformance suite (tests/log/test_store_conformance.py)."""
+"""The stores of the log: one protocol, several stores, one conformance suite (tests/log/test_store_conformance.py)."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""Events as plain data, and what a stored event is looked up by. Pure.
+"""Convert events to plain data and back, and give the names that find a stored event. Pure.
 
-`encode` takes an event apart into its kind, a body that JSON can hold, and its text,
-which stores keep apart since texts are large and repeat. Fields at their default are left out of the body: a default
-is part of the format. `decode` is strict: what it does not know was written by a newer version, and guessing at it
-could credit a reader with text that it never saw.
+`encode` splits an event into its kind, a body for JSON, and its text. Stores keep texts apart, because texts are large
+and repeat. The body omits fields at their default, so a default is part of the format. `decode` is strict: an unknown
+kind, field or value was written by a newer version. A guess could credit a reader with text that it never saw.
 """
 
 from __future__ import annotations
@@ -36,11 +35,12 @@ from readcache.core.model.records import UNREADABLE
 from readcache.core.model.reply import Reason
 from readcache.core.model.text import digest
 
-# What a call can be looked up by: a path it shows or points into, the digest of its text, a file it showed to have
-# changed, the call that holds a whole output it left out, and whether the conversation was rewound to it.
+# The kinds of names that find a call. PATH: a file that it shows or has a marker for. TEXT: the digest of its text.
+# CHANGED: a file that had changed when the call showed it. SOURCE: the call with a whole output that this one omitted.
+# REWOUND: the conversation was rewound to the call.
 PATH, TEXT, CHANGED, SOURCE, REWOUND = "path", "text", "changed", "source", "rewound"
 
-# What stores hold of an event's class. Never change a name that was released: stores would no longer be read.
+# The stored names of the event classes. Never change a released name: older stores could no longer be read.
 KINDS: Mapping[str, type[Event]] = {
     "delivered": Delivered,
     "wrote": Wrote,
@@ -54,7 +54,7 @@ KINDS: Mapping[str, type[Event]] = {
 }
 _KIND_OF = {cls: kind for kind, cls in KINDS.items()}
 
-# Fields of events that stores and the protocol know by an older name.
+# Fields of events that have an older name in stores and in the protocol.
 _STORED_NAMES = {
     "source_map": "pieces",
     "markers": "pointers",
@@ -69,22 +69,22 @@ Decoder = Callable[[Any], Any]
 
 
 def encode(event: Event) -> tuple[str, dict[str, Any], str | None]:
-    """(kind, body, text); the text is None for an event that has none."""
+    """Return (kind, body, text). The text is None for an event that has none."""
     return _KIND_OF[type(event)], _plain_fields(event), getattr(event, "text", None)
 
 
 def kind_of(event: Event) -> str:
-    """Return what stores hold of the event's class."""
+    """Return the stored name of the event's class."""
     return _KIND_OF[type(event)]
 
 
 def stored_name(field: str) -> str:
-    """Return the name that stores and the protocol know an event's field by."""
+    """Return the name of an event's field in stores and in the protocol."""
     return _STORED_NAMES.get(field, field)
 
 
 def decode(kind: str, body: object, text: str | None) -> Event:
-    """The event that `encode` took apart. StoreError for anything that this version does not write."""
+    """Return the event that `encode` split. Raise StoreError for anything that this version does not write."""
     if kind not in KINDS:
         raise StoreError(f"unknown event {kind!r} in the store; {NEWER}")
     cls: Any = KINDS[kind]
@@ -98,16 +98,15 @@ def decode(kind: str, body: object, text: str | None) -> Event:
 
 
 def unreadable(seq: int, agent_id: str, at: float, error: Exception) -> list[Record]:
-    """The replacement for a stored event that cannot be read: a failure, and the loss of everything visible before,
-    because the event may have removed something from view."""
+    """Return the replacement for a stored event that cannot be read: a failure, and the loss of everything visible.
+    The event may have removed texts from the view."""
     detail = f"event {seq} {UNREADABLE}: {error}" + ("" if isinstance(error, StoreError) else "; the store is damaged")
     lost: list[Event] = [Failed("", Reason.STORE_FAILED.value, detail), Compacted(frozenset())]
     return [Record(seq, agent_id, at, event) for event in lost]
 
 
 def is_storable(event: Event) -> bool:
-    """False for an event with a value of another type than its field has, or that is not JSON: it could not be read
-    again."""
+    """Return False if the event could not be read again: a value has another type than its field, or is not JSON."""
     try:
         kind, body, text = encode(event)
         return decode(kind, json.loads(json.dumps(body)), text) == event
@@ -116,9 +115,9 @@ def is_storable(event: Event) -> bool:
 
 
 def names(event: Event) -> Iterator[tuple[str, str]]:
-    """(what, name) pairs, each once, that the event's call is looked up by; see `wanted`.
+    """Yield the (what, name) pairs that find the event's call, each once; see `wanted`.
 
-    A delivery that showed a file to have changed, and a call that was rewound to, count on when they are gone.
+    A delivery that showed that a file changed, and a call that was rewound to, still count when they are gone.
     """
     if isinstance(event, Rewound):
         yield REWOUND, ""
@@ -137,7 +136,7 @@ def names(event: Event) -> Iterator[tuple[str, str]]:
 
 
 def wanted(keys: Iterable[str], digests: Iterable[str]) -> set[tuple[str, str]]:
-    """The names that find the calls relevant to a judgement on `keys` and `digests`."""
+    """Return the names that find the calls relevant to a judgement on `keys` and `digests`."""
     found = {(TEXT, name) for name in digests} | {(REWOUND, ""), (CHANGED, WHOLE_TREE)}
     for path in keys:
         found.add((PATH, path))
@@ -203,7 +202,7 @@ def _decoders(cls: Any) -> dict[str, tuple[str, Decoder]]:
 
 
 def _decoder(hint: Any) -> Decoder:
-    """The function that turns what `_plain` made back into a value of type `hint`."""
+    """Return the function that turns a result of `_plain` back into a value of type `hint`."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (types.UnionType, typing.Union) and arguments[1:] == (types.NoneType,):
         present = _decoder(arguments[0])

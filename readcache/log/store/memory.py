@@ -1,4 +1,4 @@
-"""The store that lives and dies with its process: for one session, for tests, for mocked file systems."""
+"""The store that ends with its process: for one session, for tests, for mocked file systems."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from readcache.log.store.protocol import Store, is_given_to
 
 
 class MemoryStore(Store):
-    """A `Store` in lists. It keeps no index: no process that judges a single call has its store in memory."""
+    """A `Store` in lists. It has no index, because no process that judges a single call has its store in memory."""
 
     def __init__(self) -> None:
         self._lock = ForkLock(STORES)
@@ -48,7 +48,7 @@ class MemoryStore(Store):
         with self._lock:
             self._require_open()
             records = self._sessions.get(session_id, [])
-            if not records or records[-1].seq <= after:  # as before nearly every call
+            if not records or records[-1].seq <= after:  # the usual case before a call
                 return []
             return [record for record in records[_index_after(records, after) :] if is_given_to(record, agent_id)]
 
@@ -81,7 +81,7 @@ class MemoryStore(Store):
             raise StoreError("the memory store was closed; open another session")
 
     def _truncate(self, seq: int) -> None:
-        """Forgets everything after `seq`."""
+        """Remove all records after `seq`."""
         for records in self._sessions.values():
             del records[_index_after(records, seq) :]
 

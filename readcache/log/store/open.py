@@ -1,4 +1,4 @@
-"""The store that a path or a URL names. No kind of store is imported before it is named."""
+"""Open the store that a path or a URL names. A kind of store is imported only when it is named."""
 
 from __future__ import annotations
 
@@ -13,27 +13,28 @@ from readcache.log.store.protocol import Store
 _SQLITE = "sqlite:///"
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _REDIS = ("readcache.log.store.redis", "RedisStore")
-# Scheme of a URL -> module, and what makes a store of the URL there. Other packages add theirs as `readcache.stores`.
+# Scheme of a URL -> (module, the function or class there that makes a store of the URL). Other packages add their
+# stores as entry points in the group `readcache.stores`.
 STORES = {"redis": _REDIS, "rediss": _REDIS, "unix": _REDIS, "redis+unix": _REDIS}
 
 
 def is_url(spec: str) -> bool:
-    """True for a URL, which is not a file: a server's."""
+    """Return True for the URL of a server. A path is not one, nor is the `sqlite:///` URL of a file."""
     return not spec.startswith(_SQLITE) and _SCHEME.match(spec) is not None
 
 
 def without_password(spec: str) -> str:
-    """A store's URL as it may be shown: without user and password, and without options."""
+    """Return a store's URL as it may be shown: without user, password and options. Return a path unchanged."""
     return re.sub(r"//[^/]*@", "//", spec).partition("?")[0] if is_url(spec) else spec
 
 
 def open_store(spec: str | os.PathLike[str] | None) -> Store:
-    """The store that `spec` names: None is memory; a path, or `sqlite:///` and a path, an SQLite file; the URL of a
-    server (`redis://`, `rediss://`, `unix://`) that server.
+    """Return the store that `spec` names. None names a store in memory. A path, or `sqlite:///` and a path, names an
+    SQLite file. The URL of a server (`redis://`, `rediss://`, `unix://`) names that server.
 
-    A path is taken as it is but for a leading `~`: `sqlite:///a.db` is `a.db` in the working directory, and
-    `sqlite:////var/a.db` is absolute. UsageError for any other URL, and where a package is missing; StoreError when the
-    store cannot be opened.
+    A leading `~` in a path is expanded; the rest is used unchanged. `sqlite:///a.db` is `a.db` in the working
+    directory, and `sqlite:////var/a.db` is absolute. Raise UsageError for any other URL, and if a package is missing.
+    Raise StoreError if the store cannot be opened.
     """
     if spec is None:
         from readcache.log.store.memory import MemoryStore

@@ -1,4 +1,4 @@
-"""What a store must do: keep events in order, and nothing else. What it projects from them can be rebuilt.
+"""The protocol of a store, which keeps events in order and does nothing else. Its indexes can be rebuilt from events.
 
 `transaction` makes read-judge-append one step, also between processes.
 """
@@ -12,67 +12,78 @@ from typing import Protocol
 from readcache.core.model.errors import StoreError
 from readcache.core.model.events import Amended, Compacted, Delivered, Event, Record, Wrote
 
-NOTHING_LEFT = Compacted(frozenset())  # of what stood before in a log
-IN_USE_SECONDS = 30 * 86_400.0  # a process that was silent for so long holds no session any more
+NOTHING_LEFT = Compacted(frozenset())  # no earlier text of the log is visible
+IN_USE_SECONDS = 30 * 86_400.0  # a process that was silent for this long is taken to use no session any more
 
 
 class StoreGone(StoreError):
-    """The store was removed or replaced, so what was read from it is void. Open it again."""
+    """The store was removed or replaced, so records read from it are void. Open it again."""
 
 
 def is_given_to(record: Record, agent_id: str | None) -> bool:
-    """True for a record that `Store.records` gives to that reader: its own, and what others wrote. None: to all."""
+    """Return True if `Store.records` gives that reader the record: its own, or a write by another reader. None stands
+    for all readers."""
     return agent_id in (None, record.agent_id) or isinstance(record.event, Wrote)
 
 
 def replaced(event: Event, amended: Amended) -> Delivered | Amended | None:
-    """The event, if `amended` says what was finally shown for its text."""
+    """Return the event if `amended` replaces its text. Return None otherwise."""
     if not isinstance(event, Delivered | Amended) or event.call_id != amended.call_id:
         return None
     return event if event.origin is amended.origin and event.text else None
 
 
 class Store(Protocol):
-    """Every method may raise `StoreError`, and nothing else."""
+    """A store of events. Every method may raise `StoreError`, and no other error."""
 
     def transaction(self) -> AbstractContextManager[None]:
-        """Excludes all other writers of the sessions used in it, in this process and in others, until it is left. A
-        store may refuse to write to a second session within it.
+        """Exclude all other writers of the sessions used in it, in this process and in others, until it ends. A store
+        may refuse to write to a second session within it.
 
-        Left by an exception: nothing appended within it stays. One within another belongs to that one: left by an
-        exception, it may take the outer one with it, which then raises `StoreError` at its end.
+        If an exception ends the transaction, nothing appended within it stays. A transaction within another is a part
+        of that one. If an exception ends the inner transaction, the outer one may fail, too. It then raises
+        `StoreError` at its end.
         """
 
     def append(self, session_id: str, agent_id: str, events: Sequence[Event], at: float) -> int:
-        """Appends events in order, `at` seconds since the epoch; returns the last one's seq, 0 for none. Within
-        a session seqs grow.
+        """Append events in order. Return the seq of the last one, or 0 if there are none. `at`: when they happened, in
+        seconds since the epoch. Within a session seqs grow.
 
-        After a `Amended` that `erases`, a store that others can read no longer gives the texts that it replaces."""
+        After an `Amended` with `erases`, a store that others can read no longer returns the replaced texts.
+        """
 
     def records(self, session_id: str, agent_id: str | None = None, *, after: int = 0) -> Iterable[Record]:
-        """The session's records with seq > after, in order: those of one context and every other context's `Wrote`
-        (a sub-agent shares the disk), or, without `agent_id`, all of them."""
+        """Return the session's records with seq > `after`, in order. With `agent_id`, these are that reader's records
+        and every other reader's `Wrote`, because sub-agents share the disk. Without it, these are all records."""
 
     def records_about(
         self, session_id: str, agent_id: str, keys: Iterable[str], digests: Iterable[str]
     ) -> Iterable[Record]:
-        """Those of `records(session_id, agent_id)` that can matter to a judgement on `keys` and `digests`, or more of
-        them, in order: every event except deliveries; and of the deliveries those that show a path of the keys, point
-        into it or showed that it changed; those whose text has one of the digests (`text.digest`) or that point at such
-        a text as a whole; those that were rewound to; and the newest, which has the counters. Everything else delivered
-        or settled under their call ids is included.
+        """Return the records of `records(session_id, agent_id)` that can matter to a judgement on `keys` and `digests`,
+        or more of them, in order.
 
-        What the reader can no longer see may be left out, and what a compaction that kept nothing made immaterial: a
-        view folded from this knows the same of these keys and digests as one folded from all. One indexed look-up,
-        where processes that judge a single call use the store."""
+        These are all events except deliveries, and some deliveries:
+        - deliveries that show a path of the keys, have a marker for it, or showed that it changed
+        - deliveries whose text has one of the digests (`text.digest`), or with a marker for such a text as a whole
+        - deliveries that the conversation was rewound to
+        - the newest delivery, which has the counters
+        - all other deliveries and amendments with the call IDs of these deliveries
+
+        A store may omit records of texts that the reader can no longer see, and records from before a compaction that
+        kept nothing. A view folded from the result knows as much about these keys and digests as a view folded from
+        all records. A store that serves processes for a single call needs one indexed look-up.
+        """
 
     def sessions(self, session_id: str | None = None) -> Iterable[tuple[str, str, int, float]]:
-        """(session_id, agent_id, number of events, time of the last) for each context in the store, or of a session."""
+        """Return (session_id, agent_id, number of events, time of the last event) for each reader in the store, or for
+        each reader of one session. Times are seconds since the epoch."""
 
     def take_out(self, session_id: str, at: float) -> None:
-        """Takes a session's events and texts out, `at` seconds since the epoch. What each of its readers then has is
-        one event, `NOTHING_LEFT`: a process that still holds what was before must not count on it. A session that had
-        nothing but that for `IN_USE_SECONDS` leaves no trace."""
+        """Remove a session's events and texts, `at` seconds since the epoch.
+
+        Each of its readers then has one event, `NOTHING_LEFT`, because a process that has the old records in memory
+        must not rely on them. A session that had only this event for `IN_USE_SECONDS` is removed completely.
+        """
         with self.transaction():
             contexts = list(self.sessions(session_id))
             is_in_use = any(events > 1 or last > at - IN_USE_SECONDS for _, _, events, last in contexts) or any(
@@ -83,7 +94,7 @@ class Store(Protocol):
                 self.append(session_id, agent_id, [NOTHING_LEFT], at)
 
     def drop(self, session_id: str) -> None:
-        """Takes a session's events and texts out, and leaves nothing; within a transaction, for `take_out`."""
+        """Remove a session completely, with its events and texts. `take_out` calls it within a transaction."""
 
     def close(self) -> None:
-        """Releases what the store holds; closing twice is allowed."""
+        """Release the store's resources. Closing twice is allowed."""

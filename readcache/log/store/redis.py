@@ -1,8 +1,9 @@
 """The store for many machines: a Redis or Valkey server, or a cluster of them.
 
-A transaction is of one session: the first that is used in it. From then on other writers of that session wait; no one
-else does. Appended events are sent in one step at the end, and accepted only if the session is still as it was read. A
-process that was stopped for longer than `LEASE` and overtaken decided on an old view; none of its events are written.
+A transaction belongs to one session: the first that is used in it. From then on other writers of that session wait, and
+no one else does. The appended events are sent in one step at the end. The server accepts them only if the session has
+not changed since it was read. If a process stops for longer than `LEASE` and another one writes, its view is outdated,
+and none of its events are written.
 """
 
 from __future__ import annotations
@@ -38,21 +39,21 @@ from readcache.log.store.redis_rows import (
 from readcache.log.store.redis_scripts import COMMIT, FIND, READ, READERS, RELEASE, SCHEMA
 from readcache.log.store.redis_server import server_at
 
-LEASE = 2.0  # seconds after which a writer that was killed no longer keeps others waiting; a transaction takes 2 ms
-WAIT_SECONDS = 5.0  # that other writers are waited for, as in SQLite
-LONGEST_PAUSE = 0.02  # seconds between two looks whether the others are done
-AT_ONCE = 1000  # records of one answer: the server does nothing else meanwhile
-RELIST_SECONDS = 86_400.0  # the list of sessions need not know better when one was used
+LEASE = 2.0  # seconds; a killed writer then no longer keeps others waiting; a transaction takes 2 ms
+WAIT_SECONDS = 5.0  # to wait for other writers, as in SQLite
+LONGEST_PAUSE = 0.02  # seconds between two attempts while others are writing
+AT_ONCE = 1000  # records of one answer: the server does nothing else in the meantime
+RELIST_SECONDS = 86_400.0  # precision with which the list of sessions knows when a session was last used
 
 
 def _new_tag() -> int:
-    """The tag of a commit: not 0."""
+    """Return a random tag for a commit. It is never 0."""
     return random.SystemRandom().randrange(1, 1 << TAG_BITS)
 
 
 @dataclass
 class _Uncommitted:
-    """A transaction under way, and the changes that it makes: each a record as it will be, and the step to that."""
+    """An open transaction and its changes. Each change is the record as it will be, and the step that makes it."""
 
     pid: int
     session_id: str | None = None  # None until one is used
@@ -61,14 +62,14 @@ class _Uncommitted:
     end: tuple[int, bytes] | None = None  # the last event's number and tag; None before anything was read
     appended: list[tuple[Record, Step]] = field(default_factory=list)
     erased: dict[int, tuple[Record, Step]] = field(default_factory=dict)  # by the event's number
-    drops: bool = False  # all that is stored
-    listed: float = 0.0  # when the session was last put into the list of sessions
+    drops: bool = False  # removes everything that is stored
+    listed: float = 0.0  # when the session was last added to the list of sessions
     is_lost: bool = False
 
 
 class RedisStore(Store):
-    """A `Store` on the server that `url` names. UsageError for a URL without sense. The server is not asked before it
-    is used, so that one that is down costs a session nothing but its savings."""
+    """A `Store` on the server that `url` names. Raise UsageError for an invalid URL. The server is first asked when
+    the store is used, so a server that is down costs a session only its savings."""
 
     def __init__(self, url: str) -> None:
         self._server = server_at(url)
@@ -82,7 +83,7 @@ class RedisStore(Store):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """See `Store.transaction`. It is of one session; other writers of that are waited for when it is first read."""
+        """See `Store.transaction`. It belongs to one session. The first read waits for other writers of it."""
         with self._open():
             pending, is_inner = self._pending or _Uncommitted(os.getpid()), self._pending is not None
             self._pending = pending
@@ -113,7 +114,7 @@ class RedisStore(Store):
         return seq
 
     def records(self, session_id: str, agent_id: str | None = None, *, after: int = 0) -> list[Record]:
-        """See `Store.records`. StoreGone for an `after` that is not of this log: what came before it was lost since."""
+        """See `Store.records`. Raise StoreGone for an `after` that is not from this log: the earlier log was lost."""
         with self._open():
             pending = self._pending_of(session_id)
             if pending is None or pending.end is None:
@@ -146,26 +147,27 @@ class RedisStore(Store):
         pending.drops, pending.appended, pending.erased = True, [], {}
 
     def used_bytes(self) -> int:
-        """Bytes of the server's memory that the sessions take, as far as it tells. StoreError."""
+        """Return how many bytes of the server's memory the sessions use; a session that the server does not report
+        counts 0. Raise StoreError."""
         with self._open():
             return sum(self._ask("memory_usage", self._key(name), samples=0) or 0 for name in self._names())
 
     def give_back_room(self) -> None:
-        """What is taken out takes no room."""
+        """Do nothing: the server frees the memory of removed sessions itself."""
 
     def check(self) -> str:
-        """The server's version, when it can be read and written. StoreError."""
+        """Return the server's version, after a write and a read. Raise StoreError if they fail."""
         with self._open():
             self._ask("set", f"{self._server.prefix}:check", b"1", px=1000)
             found = self._ask("info", "server")
             return f"version {found.get('valkey_version') or found.get('redis_version', 'unknown')}"
 
     def kept(self) -> str:
-        """For how long, in words."""
+        """Return a sentence that says for how long a session is kept."""
         return f"a session is kept for {self._server.expire_seconds / 86_400:g} days after its last call"
 
     def close(self) -> None:
-        """See `Store.close`. The connections are shared with others of this process, and close with the last."""
+        """See `Store.close`. The stores of this process share their connections, which close with the last store."""
         with self._lock:
             self._closed = True
 
@@ -184,26 +186,28 @@ class RedisStore(Store):
         return self._server.ask(lambda client: getattr(client, command)(*words, **options))
 
     def _key(self, session_id: str) -> str:
-        return f"{self._server.prefix}:{{s:{quoted(session_id)}}}"  # in a cluster, what the braces hold says where
+        return f"{self._server.prefix}:{{s:{quoted(session_id)}}}"  # in a cluster, the text in braces picks the node
 
     def _keys(self, session_id: str) -> list[str]:
         return [self._key(session_id), f"{self._key(session_id)}:lock"]
 
     def _names(self) -> list[str]:
-        """All sessions."""
+        """Return the names of all sessions. Remove expired sessions from the list first."""
         outlived = time.time() - self._server.expire_seconds - RELIST_SECONDS
         self._ask("zremrangebyscore", self._list, "-inf", outlived)
         return sorted(unquoted(name) for name in self._ask("zrange", self._list, 0, -1))
 
     def _pending_of(self, session_id: str) -> _Uncommitted | None:
-        """The transaction under way, if it is of that session; one of none yet is from now on."""
+        """Return the open transaction if it belongs to that session, or None. A transaction without a session belongs
+        to it from now on."""
         pending = self._pending
         if pending is not None and pending.session_id is None:
             pending.session_id = session_id
         return pending if pending is not None and pending.session_id == session_id else None
 
     def _enter(self, session_id: str) -> tuple[_Uncommitted, int]:
-        """Join the open transaction, and lock the session for it. Gives the transaction and the last event's number."""
+        """Join the open transaction, and lock the session for it. Return the transaction and the number of the last
+        event. Raise StoreError if the transaction belongs to another session."""
         pending = self._pending_of(session_id)
         if pending is None:
             raise StoreError(f"one transaction of the store {self.path} writes one session, not two; use two")
@@ -213,7 +217,8 @@ class RedisStore(Store):
         return pending, pending.end[0]
 
     def _look(self, session_id: str, agent_id: str | None, *, after: int, most: int = AT_ONCE) -> list[Record]:
-        """What is stored. Within a transaction of the session this waits for other writers, and has them wait then."""
+        """Return the stored records. Within a transaction of the session, wait for other writers first. From then on
+        they wait for this transaction."""
         pending = self._pending_of(session_id)
         reader = "*" if agent_id is None else quoted(agent_id)
         rows: list[Row] = []
@@ -239,7 +244,7 @@ class RedisStore(Store):
         return self._with_erased(session_id, read_rows(_rows(answer), agent_id))
 
     def _answer(self, script: Any, session_id: str, words: Sequence[Any]) -> list[Any]:
-        """What a script answers after its verdict. StoreError for any verdict but ok."""
+        """Return the script's answer without its verdict. Raise StoreError for any verdict except ok."""
         until = time.monotonic() + WAIT_SECONDS
         pause = 0.001
         while True:
@@ -286,7 +291,7 @@ class RedisStore(Store):
         return [pending.erased.get(parts_of(r.seq)[0], (r, None))[0] for r in records]
 
     def _end(self, pending: _Uncommitted, *, done: bool) -> None:
-        if pending.pid != os.getpid():  # a child forked within must not end its parent's transaction
+        if pending.pid != os.getpid():  # a child that was forked within must not end its parent's transaction
             return
         self._pending = None
         if pending.session_id is None:
@@ -302,7 +307,7 @@ class RedisStore(Store):
             return
         assert pending.end is not None
         if pending.appended and abs(time.time() - pending.listed) > RELIST_SECONDS:
-            # Before it is there, so that none is left out.
+            # Before the commit, so that the list lacks no session.
             pending.listed = time.time()
             self._ask("zadd", self._list, {quoted(pending.session_id): pending.listed})
         keep = int(1000 * self._server.expire_seconds)

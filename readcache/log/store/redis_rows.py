@@ -1,4 +1,4 @@
-"""Events as what a Redis hash holds: writing them, reading them, and the names by which they are found. Pure."""
+"""Write and read events as fields of a Redis hash, with the names that find them. Pure."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from readcache.core.model.text import digest
 from readcache.log.store.codec import TEXT, decode, encode, names, unreadable
 from readcache.log.store.protocol import NOTHING_LEFT
 
-TAG_BITS = 30  # with 23 for its number a seq stays below 2 ** 53, which JSON's readers in other languages take whole
+TAG_BITS = 30  # with 23 bits for the number, a seq stays below 2 ** 53, which JSON readers in all languages can read
 _COMPRESSED, _PLAIN = b"z", b"="
-_LEAST = 200  # bytes; a shorter text hardly shrinks
+_LEAST = 200  # bytes; compression hardly shrinks a shorter text
 LOST = (
     "the store's server was restarted, or another took its place: what it had taken last may be lost, and what was "
     "shown before is shown again"
@@ -26,32 +26,32 @@ Step = list[str | bytes]  # the arguments of one change, see `redis_scripts.COMM
 
 
 def quoted(name: str) -> str:
-    """`name` without blanks and braces, whatever is in it."""
+    """Return `name` quoted as in a URL, so that it contains no blanks or braces."""
     return quote(name.encode("utf-8", "surrogatepass"), safe="/:=,+@")
 
 
 def unquoted(name: bytes) -> str:
-    """The string that `quoted` was given."""
+    """Return the string that `quoted` was given."""
     return unquote_to_bytes(name).decode("utf-8", "surrogatepass")
 
 
 def seq_of(number: int, tag: int) -> int:
-    """The seq of an event: its number in the session, and the tag of its commit."""
+    """Return the seq of an event, made of its number in the session and the tag of its commit."""
     return number << TAG_BITS | tag
 
 
 def parts_of(seq: int) -> tuple[int, int]:
-    """(number, tag)."""
+    """Return the (number, tag) that a seq is made of."""
     return seq >> TAG_BITS, seq & ((1 << TAG_BITS) - 1)
 
 
 def field_of(agent_id: str, what: str, name: str) -> str:
-    """The index field where the calls stand that are found by this name."""
+    """Return the index field that lists the calls with this name."""
     return f"i{quoted(agent_id)} {what} {quoted(name)}"
 
 
 def step_append(agent_id: str, at: float, event: Event) -> Step:
-    """The arguments that have an event appended."""
+    """Return the arguments that append an event."""
     kind, body, text = encode(event)
     name = "-" if text is None else "+" if text else "0"
     call, stays = quoted(getattr(event, "call_id", "")), "1" if event == NOTHING_LEFT else "0"
@@ -61,14 +61,14 @@ def step_append(agent_id: str, at: float, event: Event) -> Step:
 
 
 def step_rewrite(number: int, agent_id: str, old: Delivered | Amended, new: Event) -> Step:
-    """The arguments that have an event's text erased."""
+    """Return the arguments that erase an event's text."""
     kind, body, _ = encode(new)
     return ["R", str(number), kind, _packed_body(body), field_of(agent_id, TEXT, digest(old.text))]
 
 
 def read_row(row: Row, agents: Iterable[str]) -> list[Record]:
-    """The records of one row; for an event that concerns all, and for one that makes no sense, what it says to each of
-    `agents`: that everything is gone which was visible before."""
+    """Return the records of one row. For a loss, return a record for each of `agents` that says that nothing is
+    visible any more. For an event that makes no sense, see `unreadable`."""
     number, stored, text = row
     tag, kind, agent, at, name, body = stored.split(b" ", 5)
     seq, moment = seq_of(number, int(tag)), float(at)
@@ -84,7 +84,7 @@ def read_row(row: Row, agents: Iterable[str]) -> list[Record]:
 
 
 def read_rows(rows: Iterable[Row], agent_id: str | None) -> list[Record]:
-    """The records of these rows, as one reader is given them, or (None) as all of them are."""
+    """Return the records of these rows, for one reader, or for all readers (None)."""
     records: list[Record] = []
     agents = dict.fromkeys(() if agent_id is None else (agent_id,))
     for row in rows:

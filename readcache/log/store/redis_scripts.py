@@ -1,21 +1,23 @@
-"""What happens inside the server: Lua scripts, each one step that nothing comes between.
+"""Lua scripts that run inside the server, each as one atomic step.
 
-A session is one hash, so that the server can lose, evict or expire it as a whole and never in part:
+A session is one hash, so the server can lose, evict or expire it only as a whole. Its fields are:
 
-    v, home, last, low  the schema; who took the last commit; the newest and the oldest event's number
-    e<number>           an event: `tag kind agent at text-name body`
-    t<text-name>        its text; named `-` where it has none, and `0` where that is empty
-    i<agent> <what> <name>   the calls that are found by this name: `number=call` each
-    c<agent> <call>     the numbers of the events that show the call's text
-    g<agent>, w         the numbers of a reader's other events; of those that concern every reader
-    x<agent>            events, time of the last, number and call of the newest delivery, and where the view begins
-    a, z                the readers; when the session was last put into the list of sessions
+    v, home             the schema version. The server history that took the last commit.
+    last, low           the number of the newest event. The number of the oldest event.
+    e<number>           an event: `tag kind agent at text-name body`.
+    t<text-name>        the event's text. Its name is `-` if it has no text, and `0` if the text is empty.
+    i<agent> <what> <name>   the calls with this name: `number=call` each.
+    c<agent> <call>     the numbers of the events that show the call's text.
+    g<agent>, w         the numbers of a reader's other events. The numbers of events that concern every reader.
+    x<agent>            number of events, time of the last one, number and call of the newest delivery, and the number
+                        of the event at which the view begins.
+    a, z                the readers. The time when the session was last added to the list of sessions.
 
-Names are quoted as in a URL and hold no blank. The tag, a random number, is one for each commit: by it a reader's place
-in the log is known to be of this log, and not of one that was lost since.
+Names are quoted as in a URL and contain no blank. The tag is a random number, one for each commit. It proves that a
+reader's position belongs to this log, and not to a log that was lost since.
 
-`home` is what the server's replication calls its history (`master_replid`). It is another one after a restart and after
-a replica took over, when acknowledged events may be lost: an event says then that nothing is visible.
+`home` is the name that the server's replication gives its history (`master_replid`). It changes after a restart, and
+when a replica takes over. Acknowledged events may then be lost, so a new event says that nothing is visible.
 """
 
 SCHEMA = "1"
@@ -56,7 +58,7 @@ end
 """.replace("%SCHEMA%", SCHEMA)
 
 # ARGV: token ('' for no lock), milliseconds, after: number, its tag, reader ('*' for all), most records, a new tag.
-# Gives: last, its tag, number and tag up to which was read, when it was listed; then number, record, text.
+# Returns: last, its tag, number and tag of the last event read, when the session was listed; then number, record, text.
 READ = (
     _BEGIN
     + """
@@ -83,8 +85,8 @@ return out
 """
 )
 
-# ARGV: reader, a new tag, 1 for the events that are not deliveries too, how many index fields, these, calls.
-# Gives: number, record, text of each.
+# ARGV: reader, a new tag, 1 to include events that are not deliveries, the number of index fields, these fields, calls.
+# Returns: number, record, text of each.
 FIND = (
     _BEGIN
     + """
@@ -122,11 +124,11 @@ return out
 
 # ARGV: token, last as it was read, its tag, the tag of this commit, milliseconds to keep the session, when it was
 # listed; then steps:
-#   E reader kind at call body text-name text 1-if-nothing-stays how-many-index-fields …   an event is appended
-#   R number kind body index-field   an event's text is erased, and this field finds it no more
-#   X                                everything is taken out
-# A text that is not empty is named `+`; its event's number is its name.
-# Asked again with the same tag, it does nothing.
+#   E reader kind at call body text-name text 1-if-nothing-stays how-many-index-fields …   append an event
+#   R number kind body index-field   erase an event's text, and remove it from this field
+#   X                                remove everything
+# A text that is not empty is sent with the name `+`, and stored under its event's number.
+# A second run with the same tag does nothing.
 COMMIT = (
     _BEGIN
     + """
@@ -199,7 +201,7 @@ return {'ok'}
 """.replace("%SCHEMA%", SCHEMA)
 )
 
-# Gives: reader and what `x` has of it, for each.
+# Returns: each reader, and its field `x`.
 READERS = (
     _BEGIN
     + """
@@ -211,5 +213,5 @@ return out
 """
 )
 
-# KEYS: the lock alone. ARGV: token.
+# KEYS: only the lock. ARGV: token.
 RELEASE = "if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end"

@@ -1,7 +1,8 @@
-"""The Redis or Valkey server that a URL names: its client, how long it is waited for, and what its errors mean.
+"""The Redis or Valkey server that a URL names: its client, how long to wait for it, and the advice for its errors.
 
-A server that does not answer costs `DEADLINE` seconds once. Then every use fails at once until ten times as long has
-passed, so that it costs at most a tenth of the time. One that refuses is asked each time, since that costs nothing.
+A server that does not answer costs `DEADLINE` seconds once. Then every use fails immediately until ten times as long
+has passed, so waiting costs at most a tenth of the time. A server that refuses is asked each time, because a refusal
+costs nothing.
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ from readcache.core.model.errors import StoreError, UsageError
 from readcache.log.forks import CONNECTIONS, ForkLock
 from readcache.log.store.open import without_password
 
-DEADLINE = 2.0  # seconds for a connection, and for an answer; a call makes some three requests of a millisecond
+DEADLINE = 2.0  # seconds for a connection, and for an answer; a call makes about three requests of a millisecond each
 PREFIX = "readcache"
 EXPIRE_DAYS = 30.0  # as long as the default store keeps sessions
-REST = 10.0  # times as long as it cost in vain
-_IDENTIFYING = ("db", "prefix")  # of the query, what tells one store from another
+REST = 10.0  # times the seconds that a failed request cost
+_IDENTIFYING = ("db", "prefix")  # the options of the URL that distinguish one store from another
 _YES = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
 
 
 class RedisServer:
-    """A server, or a cluster of them, for all threads and sessions of this process. UsageError for a URL that makes no
-    sense, and where the client package is missing."""
+    """A server, or a cluster of them, for all threads and sessions of this process. Raise UsageError for a URL that
+    makes no sense, or that the redis package cannot use."""
 
     def __init__(self, url: str) -> None:
         self.address = without_password(url)
@@ -60,12 +61,12 @@ class RedisServer:
         self._rests_until = 0.0
 
     def script(self, text: str) -> Callable[[Sequence[str], Sequence[Any]], Any]:
-        """The Lua script as a function of its keys and arguments. StoreError."""
+        """Return the Lua script as a function of its keys and arguments. The function may raise StoreError."""
         return lambda keys, arguments: self.ask(lambda client: client.register_script(text)(keys, arguments))
 
     def ask(self, question: Callable[[Any], Any]) -> Any:
-        """The server's answer to `question(client)`. Reconnects once if the connection was cut, so asking twice must do
-        no harm. StoreError."""
+        """Return the server's answer to `question(client)`. If the connection was lost, reconnect and ask once more, so
+        asking twice must do no harm. Raise StoreError."""
         if time.monotonic() < self._rests_until:
             raise StoreError(f"the store {self.address} did not answer in time: not asking it for a while")
         began = time.monotonic()
@@ -82,7 +83,7 @@ class RedisServer:
             if cost > DEADLINE / 2:
                 self._rests_until = time.monotonic() + REST * cost
             if isinstance(error, exceptions.ReadOnlyError):
-                self._client = None  # it is a replica now: its connections lead to the wrong one
+                self._client = None  # the server is a replica now, so these connections lead to the wrong server
             raise StoreError(f"cannot use the store {self.address}: {_one_line(error)}; {_advice(error)}") from error
 
     def _connected(self) -> Any:
@@ -93,10 +94,10 @@ class RedisServer:
                     self._address,
                     socket_timeout=DEADLINE,
                     socket_connect_timeout=DEADLINE,
-                    protocol=2,  # what every server and every proxy speaks
+                    protocol=2,  # every server and every proxy speaks it
                     retry=Retry(NoBackoff(), int(self._is_cluster)),
                 )
-                weakref.finalize(self, self._client.close).atexit = False  # a cluster's client waits for the collector
+                weakref.finalize(self, self._client.close).atexit = False  # a cluster's client lives until collected
             return self._client
 
 
@@ -105,7 +106,7 @@ _finding = ForkLock(CONNECTIONS)
 
 
 def server_at(url: str) -> RedisServer:
-    """The server: one object for all stores of this process at that URL, so that they share its connections."""
+    """Return the server at that URL: one object for all stores of this process, so that they share its connections."""
     with _finding:
         found = _servers.get(url)
         if found is None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-APPLICATION_ID = 0x72646361  # tells this program's files from others' SQLite files
-VERSION = 3  # the first release's. A change makes it 4, and brings files of version 3 up to that
+APPLICATION_ID = 0x72646361  # distinguishes readcache's files from the SQLite files of other programs
+VERSION = 3  # the version of the first release. A change makes it 4, and migrates files of version 3
 
 SCHEMA = (
     f"PRAGMA application_id = {APPLICATION_ID}",

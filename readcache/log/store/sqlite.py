@@ -1,8 +1,8 @@
 """The durable store: one SQLite file (WAL) that many threads and processes append to.
 
-The tables `events` and `blobs` are the truth. `contexts` and `found_by` are projections of them, brought up to date in
-the same transaction, so that a look-up costs as much as the reader can still see, not as the session is long. A kill at
-any moment loses at most the transaction that was being written.
+The tables `events` and `blobs` are the truth. `contexts` and `found_by` are projections, updated in the same
+transaction. With them, the cost of a look-up depends on how much the reader can still see, not on the length of the
+session. A kill at any moment loses at most the transaction that was being written.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _SIZES = ("page_count", "freelist_count", "page_size")
 
 
 class SqliteStore(Store):
-    """A `Store` in the file `path`. Creates the file if needed, readable by its owner only.
+    """A `Store` in the file `path`. It creates the file if needed, readable by its owner only.
 
-    StoreError when it cannot be opened: no rights, a directory, a damaged file, one of a newer version.
+    Raise StoreError if the file cannot be opened: no permission, a directory, a damaged file, or a newer version.
     """
 
     fork_order = STORES
@@ -38,8 +38,8 @@ class SqliteStore(Store):
         self._closed = False
         self._file: tuple[int, int] | None = None  # identifies the file that was opened
         self._patience = -1.0  # seconds that the connection waits for a lock
-        self._is_readonly = False  # the connection
-        self._erased = False  # the journal may hold what was taken out of the file
+        self._is_readonly = False  # the connection cannot write
+        self._erased = False  # the journal may contain texts that were removed from the file
         self._pid = os.getpid()
         self._db: sqlite3.Connection | None = None
         follow_forks(self)
@@ -48,7 +48,7 @@ class SqliteStore(Store):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """See `Store.transaction`. Waits up to five seconds for other writers, then StoreError; see
+        """See `Store.transaction`. Wait up to five seconds for other writers, then raise StoreError; see
         `sqlite_file.patience`."""
         with self._open() as db:
             pid = os.getpid()
@@ -69,7 +69,7 @@ class SqliteStore(Store):
                 if os.getpid() == pid:  # a child forked within must not end its parent's transaction
                     self._depth -= 1
                     self._end(db, done)
-                    if self._is_readonly and not self._depth:  # for ever, even if the file can be written again
+                    if self._is_readonly and not self._depth:  # it stays so, even if the file can be written again
                         self._is_readonly = False
                         self._disconnect()
             if self._erased and not self._depth:
@@ -110,20 +110,20 @@ class SqliteStore(Store):
         return [(unbind(session), unbind(agent), events, at) for session, agent, events, at in rows]
 
     def drop(self, session_id: str) -> None:
-        """See `Store.drop`. The file keeps its size, for what comes; see `give_back_room`."""
+        """See `Store.drop`. The file keeps its size for later events; see `give_back_room`."""
         with self._open() as db, self._explained("write to"):
             sqlite_rows.delete_session(db, session_id)
             self._erased = True
 
     def used_bytes(self) -> int:
-        """Bytes of the file that hold something. StoreError."""
+        """Return the number of bytes of the file that are in use. Raise StoreError."""
         with self._reading() as db:
             pages, free, size = (db.execute(f"PRAGMA {name}").fetchone()[0] for name in _SIZES)
         used: int = (pages - free) * size
         return used
 
     def give_back_room(self) -> None:
-        """Makes the file as small as what it holds: writes all of it anew. StoreError, also while others use it."""
+        """Rewrite the whole file without its unused bytes. Raise StoreError, also while others use the file."""
         with self._open() as db, self._explained("write to"):
             db.execute("VACUUM")
 
@@ -134,21 +134,21 @@ class SqliteStore(Store):
             self._disconnect()
 
     def __del__(self) -> None:
-        """Close the connection of a session that was never closed: Python 3.13 warns if the collector does it."""
+        """Close the connection of a store that was never closed: Python 3.13 warns if the collector does it."""
         db = getattr(self, "_db", None)
         if db is not None and self._pid == os.getpid():
             with suppress(Exception):
                 db.close()
 
     def before_fork(self) -> None:
-        """Leaves nothing open for a child to inherit, unless this very thread is writing: SQLite keeps a process's file
-        locks in its memory, and a child would believe that it holds its parent's."""
+        """Close the connection, so that a child does not inherit it, unless this thread itself is writing."""
+        # SQLite keeps a process's file locks in its memory, so a child would believe that it has its parent's locks.
         self._lock.acquire()
         if not self._depth:
             self._disconnect()
 
     def after_fork(self) -> None:
-        """In the child, a store that was being written stays out of use."""
+        """Release the lock. In the child, a store that was being written cannot be used."""
         if not self._depth:
             self._pid = os.getpid()
         elif self._pid != os.getpid() and self._db is not None:
@@ -157,7 +157,8 @@ class SqliteStore(Store):
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        """The connection, to this thread alone."""
+        """Yield the connection, for this thread only. Raise StoreError if the store was closed, or was being written
+        when this process was forked."""
         if self._pid != os.getpid():
             raise StoreError(f"the store {self.path} was being written when this process was forked; open it again")
         with self._lock:
@@ -172,7 +173,7 @@ class SqliteStore(Store):
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
-        """The connection, with several reads seeing one state."""
+        """Yield the connection, such that several reads see one state."""
         with self._open() as db, self._explained("read"):
             if self._depth:
                 self._require_transaction(db)
@@ -196,11 +197,12 @@ class SqliteStore(Store):
             raise StoreError(sqlite_file.explain_error(error, doing, self.path)) from error
 
     def is_there(self) -> bool:
-        """False once the file was taken away that is open, or another one put in its place."""
+        """Return False if the open file was removed or replaced."""
         return self._file is None or sqlite_file.identity(self.path) == self._file
 
     def _give_up(self, error: Exception) -> None:
-        """Raises StoreGone when the damaged file has another name now, by us or by another process."""
+        """Rename the damaged file, and raise StoreGone. Raise it also if another process has renamed the file. Return
+        if the file cannot be renamed, or may belong to another program."""
         with suppress(OSError):
             found = sqlite_file.identity(self.path)
             aside = sqlite_file.set_aside(self.path) if found and found == (self._file or found) else "another name"
@@ -211,7 +213,7 @@ class SqliteStore(Store):
                 ) from error
 
     def _begin(self, db: sqlite3.Connection) -> None:
-        if not self.is_there():  # others would write one file, and we another
+        if not self.is_there():  # without this check, this process and the others would write two different files
             raise StoreGone(f"the store {self.path} was taken away while it was open; a new one will be made")
         db.execute("BEGIN IMMEDIATE")
         sqlite_file.note_lock(self.path, stays=False)
@@ -222,17 +224,19 @@ class SqliteStore(Store):
             self._patience = seconds
 
     def _empty_journal(self, db: sqlite3.Connection) -> None:
-        """Tried again after the next transaction while others are reading; the last one to close removes it."""
+        """Empty the journal. If other processes are reading, the next transaction tries again. The last process that
+        closes the file removes the journal."""
         with suppress(sqlite3.Error):
             self._wait_for(db, sqlite_file.BRIEFLY)
             self._erased = bool(db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0])
 
     def _require_transaction(self, db: sqlite3.Connection) -> None:
-        if not db.in_transaction:  # SQLite rolls back by itself, for instance when the disk is full
+        if not db.in_transaction:  # SQLite may roll back by itself, for instance when the disk is full
             raise StoreError(f"the transaction on the store {self.path} was lost, so nothing was written; try again")
 
     def _end(self, db: sqlite3.Connection, done: bool) -> None:
-        """Of an inner transaction that failed, the outer one finds that it was lost."""
+        """End one level of the transaction: commit the outermost one if it is `done`, and roll back a failed one. If an
+        inner transaction failed, the outer one finds at its end that it was lost, and raises StoreError."""
         with self._explained("write to"):
             try:
                 if done:
@@ -250,5 +254,5 @@ class SqliteStore(Store):
                 db.close()
 
 
-# Connections of the parent that a child must not even close: that would touch the locks and the shared index.
+# Connections of the parent that a child must not even close: closing them would affect the locks and the shared index.
 _inherited: list[sqlite3.Connection] = []

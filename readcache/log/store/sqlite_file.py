@@ -1,4 +1,4 @@
-"""Opening the SQLite file: making it, its schema, and what its errors mean to a user."""
+"""Open the SQLite file: create it and its schema, check who owns it, and explain its errors to a user."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from readcache.log.forks import CONNECTIONS, ForkLock
 from readcache.log.store.schema import APPLICATION_ID, SCHEMA, VERSION
 
 BUSY_SECONDS = 5.0
-BRIEFLY = 0.1  # seconds that are waited for other writers after a wait in vain
+BRIEFLY = 0.1  # seconds to wait for other writers after one wait failed
 _waited_in_vain: set[str] = set()  # paths of stores that have not been written since
 _connecting = ForkLock(CONNECTIONS)
 
-STORE_NAME = "readcache.db"  # the default store's: a file of that name is ours, whatever is in it
-_SMALLEST_PAGE = 512  # bytes, as the file format has it, like the next number
+STORE_NAME = "readcache.db"  # the name of the default store: a file of that name belongs to readcache
+_SMALLEST_PAGE = 512  # bytes; this number and the next one are from the file format
 _APPLICATION_ID_AT = 68  # https://www.sqlite.org/fileformat.html
-_CORRUPT = ("malformed", "not a database")  # SQLITE_CORRUPT, SQLITE_NOTADB; their codes are not told before Python 3.11
+_CORRUPT = ("malformed", "not a database")  # SQLITE_CORRUPT, SQLITE_NOTADB; Python has their codes only since 3.11
 
 _WHAT_TO_DO = (
     ("locked", "another process has kept it locked; try again, or end that process"),
@@ -31,7 +31,7 @@ _WHAT_TO_DO = (
 
 
 def explain_error(error: Exception, doing: str, path: str) -> str:
-    """What happened, to which path, and what to do."""
+    """Return a sentence about the failure, with the path and advice."""
     text = str(error)
     todo = "check the path, its rights and its disk, or name another file"
     for fragment, advice in _WHAT_TO_DO:
@@ -44,7 +44,8 @@ def explain_error(error: Exception, doing: str, path: str) -> str:
 
 
 def connect(path: str) -> sqlite3.Connection:
-    """A connection to the file, made if need be, with its schema. OSError, sqlite3.Error or StoreError."""
+    """Return a connection to the file. Create the file and its schema if needed. Raise OSError, sqlite3.Error or
+    StoreError."""
     with _connecting:
         _create(path)
         db = sqlite3.connect(path, timeout=BRIEFLY, isolation_level=None, check_same_thread=False)
@@ -57,23 +58,24 @@ def connect(path: str) -> sqlite3.Connection:
 
 
 def patience(path: str) -> float:
-    """Seconds that a store's lock is worth. Everything in this process that finds it locked waits for it once, and then
-    briefly until it could be written: a call opens, reads and writes it, and must not pay that time at each step."""
+    """Return how many seconds to wait for a store's lock: BUSY_SECONDS, or BRIEFLY after such a wait failed in this
+    process. A successful write ends that."""
+    # A call opens, reads and writes the store, and must not wait for 5 seconds at each step.
     return BRIEFLY if path in _waited_in_vain else BUSY_SECONDS
 
 
 def note_lock(path: str, *, stays: bool) -> None:
-    """The store was waited for in vain, or was written."""
+    """Note that a wait for the store failed (`stays`), or that the store was written."""
     (_waited_in_vain.add if stays else _waited_in_vain.discard)(path)
 
 
 def is_lock(error: Exception) -> bool:
-    """True for an error of SQLite's that says that another process has kept the file locked."""
+    """Return True for an SQLite error that means that another process has kept the file locked."""
     return isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
 
 
 def identity(path: str) -> tuple[int, int] | None:
-    """By which a file is known, whatever its name; None when there is none."""
+    """Return (device, inode), which identify a file independently of its name. Return None if there is no file."""
     try:
         found = os.stat(path)
     except OSError:
@@ -82,8 +84,8 @@ def identity(path: str) -> tuple[int, int] | None:
 
 
 def is_damage(error: Exception) -> bool:
-    """True for an error of SQLite's that says that the file is not a sound database."""
-    if isinstance(error, UnicodeDecodeError):  # in the error's own text, which quotes the damaged schema
+    """Return True for an SQLite error that means that the file is damaged, or is not a database."""
+    if isinstance(error, UnicodeDecodeError):  # raised for the error's own text, which quotes the damaged schema
         return error.object.startswith(b"malformed")
     if type(error) is sqlite3.DatabaseError and not str(error):  # Python 3.10 drops a text that it cannot decode
         return True
@@ -91,21 +93,22 @@ def is_damage(error: Exception) -> bool:
 
 
 def set_aside(path: str) -> str | None:
-    """Gives a damaged file of ours another name, with its journal, and returns that; the next to open the store makes a
-    new one. None for a file that may belong to another program; it is left alone. OSError."""
+    """Rename a damaged store, with its journal, and return the new name. The next process that opens the store creates
+    a new one. Return None for a file that may belong to another program, and do not change it. Raise OSError."""
     with _connecting:
         if not _is_ours(path):
             return None
         _close_to_others(path)
         aside = f"{path}.damaged-{time.strftime('%Y%m%d-%H%M%S')}"
-        for end in ("-wal", "-shm", ""):  # the file last: beside a new one, an old journal would be taken for its own
+        for end in ("-wal", "-shm", ""):  # the file last: SQLite would replay an old journal beside a new file
             with contextlib.suppress(FileNotFoundError):
                 os.rename(path + end, aside + end)
         return aside
 
 
 def _is_ours(path: str) -> bool:
-    """Reading drops this process's locks on the file, so no one may use it any more."""
+    """Return True if the file is a readcache store, by its name or by its application ID. Reading drops this process's
+    locks on the file, so the file must not be in use any more."""
     if os.path.basename(path) == STORE_NAME:
         return True
     with open(path, "rb") as file:
@@ -114,9 +117,10 @@ def _is_ours(path: str) -> bool:
 
 
 def _create(path: str) -> None:
-    """Create the file for its owner alone. A file that exists is neither changed, because it may be no store, nor
-    opened: closing it would drop our own SQLite locks. StoreError for one that another user could write;
-    sqlite3.DatabaseError for one that is too short."""
+    """Create the file, for its owner only. Raise StoreError for a file that another user could write, and
+    sqlite3.DatabaseError for a file that is too short."""
+    # A file that exists is not changed, because it may not be a store. It is not opened either, because closing it
+    # would drop this process's SQLite locks.
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     for name in (os.path.dirname(path), f"{path}-wal", f"{path}-shm", f"{path}-journal"):
         _refuse_foreign_owner(name)
@@ -127,12 +131,12 @@ def _create(path: str) -> None:
         found = os.stat(path)
         if not stat.S_ISREG(found.st_mode):
             raise StoreError(f"cannot open the store {path}: it is not a file; give another one") from None
-        if 0 < found.st_size < _SMALLEST_PAGE:  # SQLite takes a file of one byte for an empty one, and overwrites it
+        if 0 < found.st_size < _SMALLEST_PAGE:  # SQLite takes a file of one byte for an empty file, and overwrites it
             raise sqlite3.DatabaseError("file is not a database") from None
 
 
 def _close_to_others(path: str) -> None:
-    """Take other users' permissions from a store, which this user owns, and from its journals."""
+    """Remove other users' permissions from a store and its journals, if this user owns the store."""
     found = os.stat(path)
     if found.st_mode & 0o077 and hasattr(os, "geteuid") and found.st_uid == os.geteuid():
         for name in (path, f"{path}-wal", f"{path}-shm"):
@@ -141,9 +145,9 @@ def _close_to_others(path: str) -> None:
 
 
 def _refuse_foreign_owner(name: str) -> None:
-    """StoreError for a file of another user, who could write into it what was never shown; a journal is played back,
-    and in their directory they can replace the store. Root may use any file: in a container, the files of the user who
-    started it belong to another user id."""
+    """Raise StoreError for a file, journal or directory of another user except root. Root may use any file."""
+    # Another user could write text into the file that was never shown. SQLite plays a journal back, and the owner of
+    # the directory can replace the store. In a container, the files of the user who started it have another user ID.
     with contextlib.suppress(FileNotFoundError):
         owner = os.stat(name).st_uid
         if hasattr(os, "geteuid") and os.geteuid() not in (0, owner) and owner != 0:
@@ -151,12 +155,12 @@ def _refuse_foreign_owner(name: str) -> None:
 
 
 def _refuse_foreign(db: sqlite3.Connection, path: str) -> None:
-    db.execute("BEGIN")  # one view of the file: another process may be making the store
+    db.execute("BEGIN")  # one view of the file: another process may be creating the store
     try:
         version, application = _pragma(db, "user_version"), _pragma(db, "application_id")
         tables = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     finally:
-        if db.in_transaction:  # some errors end it
+        if db.in_transaction:  # some errors end the transaction
             db.execute("ROLLBACK")
     if version not in (0, VERSION) and application == APPLICATION_ID:
         todo = "upgrade readcache, or name another file" if version > VERSION else "move it away, or name another file"
@@ -166,15 +170,17 @@ def _refuse_foreign(db: sqlite3.Connection, path: str) -> None:
 
 
 def _set_up(db: sqlite3.Connection, path: str) -> None:
-    """SQLite does not wait by itself while others change the journal of a new file, or tidy up as the last to close."""
+    """Check the file, close it to other users, set its options and create its schema."""
+    # SQLite does not wait by itself while other processes change the journal of a new file, or while the last process
+    # that closes the file cleans up.
     deadline = time.monotonic() + patience(path)
     while True:
         try:
             _refuse_foreign(db, path)
-            _close_to_others(path)  # not before: until then it may be any file that the user named by mistake
+            _close_to_others(path)  # not earlier: until here it may be any file that the user named by mistake
             db.execute("PRAGMA journal_mode = WAL").fetchone()
             db.execute("PRAGMA synchronous = NORMAL")
-            db.execute("PRAGMA secure_delete = ON")  # what is taken out is overwritten
+            db.execute("PRAGMA secure_delete = ON")  # deleted data is overwritten
             _create_schema(db)
             return
         except sqlite3.OperationalError as error:
@@ -188,7 +194,7 @@ def _create_schema(db: sqlite3.Connection) -> None:
         return
     db.execute("BEGIN IMMEDIATE")
     try:
-        if _pragma(db, "user_version") != VERSION:  # anew: another may have been first
+        if _pragma(db, "user_version") != VERSION:  # asked again: another process may have been first
             for statement in SCHEMA:
                 db.execute(statement)
         db.execute("COMMIT")

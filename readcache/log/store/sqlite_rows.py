@@ -1,6 +1,7 @@
-"""Events as rows: writing them, reading them, and the projections that look-ups use.
+"""Write and read events as rows, and keep the projections that look-ups use.
 
-A string is bound as TEXT, or, when it holds lone surrogates that SQLite's UTF-8 cannot, as the BLOB of their bytes.
+A string is bound as TEXT. If it contains lone surrogates, which SQLite's UTF-8 cannot represent, it is bound as a BLOB
+of its bytes.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from readcache.log.store.protocol import replaced
 Bound = str | bytes
 Row = tuple[Any, ...]
 
-_NOT_SHOWN = "kind NOT IN ('delivered', 'settled')"  # as the index events_not_shown says it
+_NOT_SHOWN = "kind NOT IN ('delivered', 'settled')"  # the same words as in the index events_not_shown
 _OUTLASTS = f"what IN ('{CHANGED}', '{REWOUND}')"
 SELECT = "SELECT seq, agent, at, kind, body, text, blob FROM events LEFT JOIN blobs ON blobs.name = events.blob"
 _OF_CONTEXT = (
@@ -41,7 +42,7 @@ _LAST_OF_CALL = (
     "SELECT max(seq) FROM events WHERE session = :session AND call_id = :call AND kind <> 'rewound' "
     "AND (agent = :agent OR kind = 'wrote')"
 )
-# To the newest delivery, which has the counters; the compaction after it says that it is gone.
+# The floor rises to the newest delivery, which has the counters. The compaction after it says that it is gone.
 _RAISE_FLOOR = (
     "UPDATE contexts SET floor = coalesce((SELECT seq FROM events WHERE session = :session AND agent = :agent "
     "AND kind = 'delivered' ORDER BY seq DESC LIMIT 1), floor) WHERE session = :session AND agent = :agent"
@@ -50,7 +51,7 @@ _DELETE_UNUSED_TEXT = "DELETE FROM blobs WHERE name = :name AND NOT EXISTS (SELE
 
 
 def bind(text: str) -> Bound:
-    """`text` as a value to store or to look up by."""
+    """Return `text` as a value to store or to look up by."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -59,12 +60,12 @@ def bind(text: str) -> Bound:
 
 
 def unbind(value: Bound) -> str:
-    """The string that `bind` was given."""
+    """Return the string that `bind` was given."""
     return value if isinstance(value, str) else value.decode("utf-8", "surrogatepass")
 
 
 def to_records(rows: Iterable[Row]) -> list[Record]:
-    """The records of rows that `SELECT` gave; see `unreadable` for one that makes no sense."""
+    """Return the records of rows that `SELECT` returned. For a row that makes no sense, see `unreadable`."""
     records: list[Record] = []
     for seq, agent, at, kind, body, text, blob in rows:
         try:
@@ -78,7 +79,7 @@ def to_records(rows: Iterable[Row]) -> list[Record]:
 
 
 def insert(db: sqlite3.Connection, session_id: str, agent_id: str, event: Event, at: float) -> int:
-    """Writes one event and what is projected from it; returns its seq."""
+    """Write one event and its projections. Return its seq."""
     session, agent = bind(session_id), bind(agent_id)
     if isinstance(event, Amended) and event.erases:
         _erase(db, session, agent, event)
@@ -91,14 +92,14 @@ def insert(db: sqlite3.Connection, session_id: str, agent_id: str, event: Event,
 
 
 def _contents(db: sqlite3.Connection, event: Event) -> tuple[str, Bound, str | None]:
-    """An event's kind, its body, and the name of its text, which is stored."""
+    """Store an event's text, and return the event's kind, its body, and the name of the text."""
     kind, body, text = encode(event)
     name = None if text is None else _store_text(db, f"{digest(text)}-{len(text):x}", bind(text))
     return kind, bind(json.dumps(body, ensure_ascii=False, separators=(",", ":"))), name
 
 
 def _erase(db: sqlite3.Connection, session: Bound, agent: Bound, event: Amended) -> None:
-    """Erase from earlier events the texts that `event` replaces, and rows that nothing else needs."""
+    """Erase from earlier events the texts that `event` replaces, and the rows that nothing else needs."""
     for row in db.execute(_TEXTS_OF_CALL, (session, bind(event.call_id), agent)).fetchall():
         old = replaced(to_records([row])[0].event, event)
         if old is not None:
@@ -109,8 +110,9 @@ def _erase(db: sqlite3.Connection, session: Bound, agent: Bound, event: Amended)
 
 
 def _store_text(db: sqlite3.Connection, name: str, text: Bound) -> str:
-    """Writes a text unless it is there already; returns the name it has. Two texts may share a digest, and an attacker
-    can make such texts. The bytes decide, and the second text gets another name."""
+    """Write a text unless it is stored already. Return its name."""
+    # Two texts may share a digest, and an attacker can make such texts. So the bytes are compared, and the second text
+    # gets another name.
     for number in itertools.count(1):
         free = name if number == 1 else f"{name}-{number}"
         if db.execute("INSERT OR IGNORE INTO blobs VALUES (?, ?)", (free, text)).rowcount:
@@ -121,7 +123,7 @@ def _store_text(db: sqlite3.Connection, name: str, text: Bound) -> str:
 
 
 def project(db: sqlite3.Connection, session: Bound, agent: Bound, seq: int, event: Event, at: float) -> None:
-    """Brings the projections up to date with one event; the events before it have been projected."""
+    """Update the projections with one event. All earlier events must be projected already."""
     call = bind(_call_of(event))
     db.execute(
         "INSERT INTO contexts (session, agent, events, at, newest_call) VALUES (?, ?, 1, ?, ?) "
@@ -140,14 +142,14 @@ def _call_of(event: Event) -> str:
 
 
 def _forget(db: sqlite3.Connection, session: Bound, agent: Bound, event: Compacted | Forgot | Rewound) -> None:
-    """Deletes the names of the calls that the newest event takes out of view."""
+    """Delete the names of the calls that the newest event removes from the view."""
     where = {"session": session, "agent": agent}
     if isinstance(event, Compacted) and not event.kept:
         db.execute("DELETE FROM found_by WHERE session = :session AND agent = :agent", where)
         db.execute(_RAISE_FLOOR, where)
         return
     rows = db.execute(_FORGETTABLE, where).fetchall()
-    if isinstance(event, Rewound):  # the calls whose events are all newer than the last of that call
+    if isinstance(event, Rewound):  # delete calls whose events are all newer than the last event of that call
         last = db.execute(_LAST_OF_CALL, {**where, "call": bind(event.call_id)}).fetchone()[0] or 0
         older = {row[5] for row in rows if row[4] <= last}
         _delete(db, [row for row in rows if row[5] not in older])
@@ -163,7 +165,7 @@ def _delete(db: sqlite3.Connection, rows: list[Row]) -> None:
 
 
 def delete_session(db: sqlite3.Connection, session_id: str) -> None:
-    """Deletes a session's rows, and the texts that nothing else needs."""
+    """Delete a session's rows, and the texts that nothing else needs."""
     session = bind(session_id)
     texts = db.execute("SELECT DISTINCT blob FROM events WHERE session = ? AND blob IS NOT NULL", (session,)).fetchall()
     for table in ("events", "found_by", "contexts"):
@@ -172,7 +174,7 @@ def delete_session(db: sqlite3.Connection, session_id: str) -> None:
 
 
 def select_records(db: sqlite3.Connection, session_id: str, agent_id: str | None, after: int) -> list[Row]:
-    """The rows of `Store.records`."""
+    """Return the rows of `Store.records`."""
     sql = _OF_SESSION if agent_id is None else _OF_CONTEXT
     return db.execute(sql, {"session": bind(session_id), "agent": bind(agent_id or ""), "after": after}).fetchall()
 
@@ -180,7 +182,7 @@ def select_records(db: sqlite3.Connection, session_id: str, agent_id: str | None
 def select_about(
     db: sqlite3.Connection, session_id: str, agent_id: str, keys: Iterable[str], digests: Iterable[str]
 ) -> list[Row]:
-    """The rows of `Store.records_about`."""
+    """Return the rows of `Store.records_about`."""
     context = (bind(session_id), bind(agent_id))
     sql = "SELECT floor, newest_call FROM contexts WHERE session = ? AND agent = ?"
     floor, newest_call = db.execute(sql, context).fetchone() or (0, None)

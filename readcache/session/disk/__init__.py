@@ -1,1 +1,1 @@
-"""Files, and running bash. Effects."""
+"""Read files, and run bash. Not pure."""

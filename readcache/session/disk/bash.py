@@ -1,4 +1,4 @@
-"""Runs a command with bash the way a harness's tool does: stdin closed, stderr in order with stdout."""
+"""Run a command with bash as a harness's tool does: stdin is closed, and stderr is in order with stdout."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from readcache.core.model.reply import Reason
 # Exit statuses of coreutils' `timeout` and `env --chdir` for the same two events.
 TIMED_OUT_STATUS = 124
 NOT_RUN_STATUS = 125
-# Bytes. Endless output under a timeout ends here, before it eats the harness's memory until the time is over.
+# Bytes. Endless output under a timeout ends here, before it fills the harness's memory.
 MOST_BYTES = 256 * 1024 * 1024
-LOOK_SECONDS = 0.05  # between two looks whether the time is over, or the command is to stop
+LOOK_SECONDS = 0.05  # between two checks if the time is over, or `stop` is set
 
 
 @dataclass(frozen=True, slots=True)
 class BashResult:
-    """What came of it. `skip_reason` is set when the output may end anywhere or nothing ran."""
+    """The result of a command. `skip_reason` is set if the output may end anywhere, or if nothing ran."""
 
     output: str
     exit_code: int
@@ -39,10 +39,11 @@ def run_bash(
     timeout: float | None = None,
     stop: threading.Event | None = None,
 ) -> BashResult:
-    """Runs `command`; `timeout` is in seconds. Never raises for what the command or its surroundings do.
+    """Run `command`. `timeout` is in seconds. Never raise for anything that the command or its environment does.
 
-    The exit status is subprocess's: negative for a death by signal. After a timeout it is 124 and everything printed
-    until then is the output; the command and its children are killed. So they are when `stop` is set.
+    The exit status is as in `subprocess`: negative if a signal ended the command. After a timeout, the command and
+    its children are killed, and the status is 124. The output is everything printed until then. The same happens when
+    `stop` is set.
     """
     try:
         process = subprocess.Popen(
@@ -75,7 +76,8 @@ def run_bash(
 
 
 def _wait(process: subprocess.Popen[bytes], deadline: float, stop: threading.Event) -> tuple[bytes, bool]:
-    """(what it printed, whether it was killed: time ran out, it was told to stop, or it printed too much)."""
+    """Return (output, True if the command was killed). It is killed when the time is over, when `stop` is set, or if
+    it prints more than MOST_BYTES under a timeout."""
     while True:
         try:
             return process.communicate(timeout=_pause(deadline))[0], False
@@ -84,7 +86,7 @@ def _wait(process: subprocess.Popen[bytes], deadline: float, stop: threading.Eve
             is_too_much = len(printed) > MOST_BYTES and not math.isinf(deadline)
             if is_too_much or stop.is_set() or time.monotonic() >= deadline:
                 _kill(process)
-                with contextlib.suppress(subprocess.TimeoutExpired):  # a child that left the group holds the output
+                with contextlib.suppress(subprocess.TimeoutExpired):  # a child outside the group keeps the pipe open
                     return process.communicate(timeout=LOOK_SECONDS)[0], True
                 return printed, True
 

@@ -1,12 +1,12 @@
-"""Finds what others changed since the agent saw it: keeps the files that it saw, each with the version that it knows.
+"""Find the files that others changed since the agent saw them: keep each file with the version that the agent knows.
 
-File systems do not record who made a change. So every change during the agent's own command counts as its own, and
-every change before or after as another's. A change is listed until the agent reads the file again (or writes it, or the
-old bytes come back), however often it is asked for: what the agent was told of is the harness's to know, and a notice
-that is lost with a compaction can be given again.
+File systems do not record who made a change. So every change during the agent's own command counts as the agent's, and
+every change before or after counts as another's. A change is listed until the agent reads or writes the file again, or
+the old bytes come back. Listing it does not end that: the harness knows which notices the agent got, and can repeat a
+notice that was lost in a compaction.
 
-Each answer rests on hashing every file (20 µs for one of 8 KB), never on what was heard: `watch` can lose events, and
-only wakes up `wait`.
+Each answer is based on hashing every file (20 µs for 8 KB), never on events: `watch` can lose events, and only wakes up
+`wait`.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from readcache.session.disk.files import MOST_BYTES, Fingerprint, take_fingerpri
 from readcache.session.disk.watch import Watch
 
 Lines = tuple[int, Sequence[str]]  # the number of the first one in the file, and the lines
-Printed = tuple[str, str | None]  # what a tool printed, and the separator after the numbers in front of its lines
+Printed = tuple[str, str | None]  # a tool's output, and the separator after its line numbers (None: no numbers)
 
-POLL = 1.0  # seconds between looks at the files while nothing is heard
-BURST = 0.05  # seconds: a save is several events, a checkout is thousands
+POLL = 1.0  # seconds between checks of the files while no event arrives
+BURST = 0.05  # seconds: a save causes several events, and a checkout thousands
 MOST_NAMED = 8  # files in a notice; it is one line in a model's context
 _LAST = 1 << 62  # past the end of any file
 
@@ -46,7 +46,7 @@ class Change:
 
 @dataclass(slots=True)
 class _Seen:
-    """What the agent knows of a file. `digest`: None when what it was shown was gone before we could look."""
+    """The version of a file that the agent knows. `digest`: None if that version was gone before it could be hashed."""
 
     digest: bytes | None
     call_id: str
@@ -54,8 +54,8 @@ class _Seen:
 
 
 class SeenFiles:
-    """The files that one reader has seen. Every method is safe to call from any thread; none raises for what the disk
-    does."""
+    """The files that one reader has seen. Every method is safe to call from any thread. No method raises because of the
+    disk."""
 
     def __init__(self) -> None:
         self._lock = ForkLock(FILES)
@@ -63,12 +63,12 @@ class SeenFiles:
         self._watch = Watch()
         self._own_calls = 0  # commands of the agent that are running
 
-    # ------------------------------------------------------------ what the agent does
+    # ------------------------------------------------------------ the agent's own calls
 
     def begin(self, view: View, *, local: bool) -> None:
-        """Follows the files that the agent has seen already (but for one that was only said to be the same as another).
-        A file whose visible lines differ from those on disk counts as changed by others: it changed before the watch
-        began. `local`: as for `saw`."""
+        """Follow the files that the agent has seen already, except a file that was only said to be the same as another.
+        A file whose visible lines differ from the lines on disk counts as changed by others: it changed before the
+        watch began. `local`: as for `saw`."""
         with self._lock:
             for path in view.known_keys():
                 current = view.key(path).current
@@ -77,16 +77,17 @@ class SeenFiles:
                     self._know(view, path, call_id, _visible(view, path), local=local)
 
     def saw(self, view: View, call: Call, *, local: bool) -> None:
-        """The agent was answered; `view` holds the answer. `local`: the call ran on this machine for certain. Otherwise
-        a file is followed only when the lines that were shown stand on this disk: it may be another machine's."""
+        """Record the files that an answered call showed; `view` contains the answer. `local`: the call certainly ran on
+        this machine. Otherwise a file is followed only if the shown lines are on this disk, because it may be another
+        machine's."""
         if call.skip_reason not in (None, Reason.UNREADABLE):
             return
-        only_read = call.reading.only_reads  # else what was shown may have been written over by the same command
+        only_read = call.reading.only_reads  # otherwise the same command may have overwritten the shown lines
         with self._lock:
-            if not only_read:  # it may have run elsewhere, and we were not told when it began
+            if not only_read:  # the call may have run elsewhere, without a report of its start
                 self._own_call_ended()
             answers = view.of_call(call.call_id)
-            as_another = any(answer.event.markers for answer in answers)  # and perhaps none of its own lines
+            as_another = any(answer.event.markers for answer in answers)  # and perhaps no line of this file was shown
             printed_file = _printed_file(call) if only_read and answers else None
             for path in call.reading.keys:
                 if call.skip_reason is not None and os.path.isfile(path):  # nothing of it was shown
@@ -94,13 +95,13 @@ class SeenFiles:
                 if path in self._seen or (_is_file_path(path) and (as_another or view.key(path).current)):
                     shown = _visible(view, path, call.call_id) if only_read else []
                     self._know(view, path, call.call_id, shown, printed_file=printed_file, local=local)
-                elif printed_file is not None and local:  # no line can count as seen: it is empty, binary, protected
+                elif printed_file is not None and local:  # no line counts as seen: it is empty, binary or protected
                     now = take_fingerprint(path, MOST_BYTES)
                     if now is not None and _is_all(printed_file, now):
                         self._follow(path, _Seen(now.digest, call.call_id))
 
     def wrote(self, view: View, path: str, call_id: str, *, local: bool) -> None:
-        """The agent's own tool wrote the file; `view` holds its text where that is known."""
+        """Record that the agent's own tool wrote the file. `view` contains its text if that is known."""
         with self._lock:
             names = [other for other in self._seen if other != path and _is_same_file(other, path)]
             if path in self._seen or view.key(path).current:
@@ -111,7 +112,7 @@ class SeenFiles:
 
     @contextlib.contextmanager
     def own_call(self) -> Iterator[None]:
-        """While a command of the agent runs: what changes is its own doing. Such calls may overlap."""
+        """Count changes as the agent's own while one of its commands runs. Such calls may overlap."""
         with self._lock:
             if not self._own_calls:
                 self._look()
@@ -123,17 +124,18 @@ class SeenFiles:
                 self._own_calls -= 1
                 self._own_call_ended()
 
-    # ------------------------------------------------------------ what others did
+    # ------------------------------------------------------------ changes by others
 
     def changes(self) -> list[Change]:
-        """What others changed since the agent saw it, by path. While a command of the agent runs: up to its start."""
+        """Return the changes by others since the agent saw the files, by path. While a command of the agent runs, these
+        are the changes before its start."""
         with self._lock:
             if not self._own_calls:
                 self._look()
             return sorted((seen.change for seen in self._seen.values() if seen.change), key=lambda change: change.path)
 
     def wait(self, timeout: float) -> bool:
-        """Waits until `changes` gives another list than now, at most `timeout` seconds. True if it does."""
+        """Wait until `changes` returns another list than now, at most `timeout` seconds. Return True if it does."""
         before = self.changes()
         deadline = time.monotonic() + timeout
         while (left := deadline - time.monotonic()) > 0:
@@ -144,7 +146,7 @@ class SeenFiles:
         return False
 
     def close(self) -> None:
-        """Stops following. Closing twice is allowed."""
+        """Stop following. Closing twice is allowed."""
         with self._lock:
             self._seen.clear()
         self._watch.close()
@@ -167,14 +169,14 @@ class SeenFiles:
         known = self._seen.get(path)
         now = take_fingerprint(path, MOST_BYTES)
         if now is None:
-            exists = os.path.isfile(path)  # but does not hold still
+            exists = os.path.isfile(path)  # it exists, but keeps changing or cannot be read
             if (shown or exists) and (local or known is not None):
                 self._follow(path, _Seen(None, call_id, Change(path, not exists, call_id)))
             elif known is not None:
                 del self._seen[path]
             return
         if known is not None and not is_own and (known.change or not (self._own_calls or known.digest == now.digest)):
-            # Another's version: every line that the agent can see must be in it.
+            # Someone else wrote this version, so it must contain every line that the agent can see.
             visible = _visible(view, path)
             is_unchanged = (bool(visible) and _is_unchanged(visible, now)) or _is_all(printed_file, now)
         else:
@@ -191,7 +193,7 @@ class SeenFiles:
         self._watch.follow(path)
 
     def _look(self) -> None:
-        """Finds out what others have changed."""
+        """Find the files that others have changed."""
         for path, seen in self._seen.items():
             now = take_fingerprint(path)
             if now is not None and now.digest == seen.digest:
@@ -200,7 +202,8 @@ class SeenFiles:
                 seen.change = Change(path, not os.path.exists(path), seen.call_id)
 
     def _own_call_ended(self) -> None:
-        """A command of the agent has run and may have written anything: all changes are its own."""
+        """Count all new changes as the agent's own, because its command has ended and may have written any file. Do
+        nothing while another command runs."""
         if self._own_calls:
             return
         for path, seen in list(self._seen.items()):
@@ -214,7 +217,7 @@ class SeenFiles:
 
 
 def _is_same_file(path: str, other: str) -> bool:
-    """True if both names lead to one file."""
+    """Return True if both names lead to the same file."""
     try:
         return os.path.samefile(path, other)
     except (OSError, ValueError):
@@ -222,7 +225,8 @@ def _is_same_file(path: str, other: str) -> bool:
 
 
 def _printed_file(call: Call) -> Printed | None:
-    """The output of a call that may have printed all of one file: a file may end before the last line asked for."""
+    """Return the output of a call that may have printed all of one file, or None. The file may end before the last
+    requested line."""
     claims = call.reading.claims
     first = claims[0] if len(claims) == 1 else None
     if not isinstance(first, FileLines) or len(first.keys) != 1 or first.gaps or first.shift:
@@ -231,7 +235,8 @@ def _printed_file(call: Call) -> Printed | None:
 
 
 def notice(changes: Sequence[Change], root: str = "") -> str:
-    """One line for a harness to put before the model; "" when there are none. Paths below `root` are shortened."""
+    """Return one line for a harness to show the model, or "" if there are no changes. Paths below `root` are
+    shortened."""
     parts = []
     for what, deleted in (("Changed", False), ("Deleted", True)):
         names = [_name(change.path, root) for change in changes if change.deleted is deleted]
@@ -247,12 +252,12 @@ def _name(path: str, root: str) -> str:
 
 
 def _is_file_path(path: str) -> bool:
-    """Not a blob of git, a pattern, or below a home directory that is not known."""
+    """Return False for a git blob, a pattern, and a path below an unknown home directory."""
     return path.startswith("/") and glob_stem(path) is None
 
 
 def _visible(view: View, path: str, call_id: str | None = None) -> list[Lines]:
-    """The lines of the file as it is (as far as is known) that the reader can see, or only what one call showed."""
+    """Return the visible lines that are known to be in the current file. `call_id`: only lines shown by this call."""
     out: list[Lines] = []
     for start, end, visible in view.key(path).numbered.overlaps(1, _LAST):
         mapped = visible.mapped
@@ -262,7 +267,8 @@ def _visible(view: View, path: str, call_id: str | None = None) -> list[Lines]:
 
 
 def _is_unchanged(wanted: Sequence[Lines], now: Fingerprint) -> bool:
-    """Do all these lines stand in the file at their numbers? Those past the end of its head are not asked for."""
+    """Return True if the file contains all these lines at their numbers. Lines past the end of its head are not
+    checked."""
     if not wanted:
         return True
     lines = split_lines(now.head.decode("utf-8", "replace"))
@@ -273,7 +279,7 @@ def _is_unchanged(wanted: Sequence[Lines], now: Fingerprint) -> bool:
 
 
 def _is_all(printed_file: Printed | None, now: Fingerprint) -> bool:
-    """True if just this file was printed, with or without numbers."""
+    """Return True if the output is exactly this file, with or without numbers."""
     if printed_file is None:
         return False
     printed, sep = printed_file

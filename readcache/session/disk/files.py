@@ -1,11 +1,14 @@
-"""Files of this machine as one version each: read whole between two equal looks at the file's state.
+"""Read a file of this machine as one version: the file's state is the same before and after the read.
 
-The read tool takes lines of it, as `cat` and `sed -n` would print them; a file that will not hold still is shown and
-not credited. A fingerprint is the hash of its bytes, and serves to find what others changed. No omission rests on it:
-those compare the bytes that were just read. No stat value proves that a file is unchanged: coarse clocks do not move
-between two writes, and times are set back. A page that was mapped can be written again and leave no time. So a file is
-hashed at each look: 20 µs for one of 8 KB, 80 ms for one of 100 MB; by BLAKE2, since two files of one xxh3 are made at
-will. Functions of `os` are used by module attribute, so that a mocked file system sees them.
+The read tool takes lines of that version, as `cat` and `sed -n` print them. A file that keeps changing is shown, but
+not credited. A fingerprint is the hash of the bytes, and finds changes by others. No omission depends on it: omissions
+compare the bytes that were just read.
+
+No stat value proves that a file is unchanged. Coarse clocks do not move between two writes, and times can be set back.
+A mapped page can be written again without a new time. So each check hashes the file, which takes 20 µs for 8 KB and
+80 ms for 100 MB. The hash is BLAKE2, because two files with the same xxh3 are easily made.
+
+Functions of `os` are used by module attribute, so that a mocked file system sees them.
 """
 
 from __future__ import annotations
@@ -20,23 +23,24 @@ from typing import TypeVar
 from readcache.core.model.reply import Reason
 
 BLOCK = 1024 * 1024  # bytes read at a time
-TRIES = 3  # at a file that is being written
+TRIES = 3  # attempts to read a file that is being written
 
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)  # a FIFO without a writer would block
 
 T = TypeVar("T")
-# Bytes. A longer text would not fit a model's context; of a larger file only a bounded range is read.
+# Bytes. A longer text would not fit a model's context. Larger files are read only up to a bounded range.
 MOST_BYTES = 64 * 1024 * 1024
 
 
 def read_stable(path: str, read: Callable[[int, os.stat_result], T]) -> tuple[T, bool]:
-    """(what `read(descriptor, state)` gave of the regular file at `path`, whether the file held still meanwhile).
+    """Return (result of `read(descriptor, state)` for the regular file at `path`, True if the file did not change).
 
-    Links are followed. If the file changes meanwhile, `read` is called again from the beginning, at most TRIES times in
-    all. OSError; ValueError with a reason in words for anything but a regular file, and for a path with a NUL.
+    Links are followed. If the file changes during the read, `read` is called again from the beginning, at most TRIES
+    times in all. Raise OSError. Raise ValueError, with a reason in words, for anything except a regular file, and for a
+    path with a NUL.
     """
     before = os.stat(path)
-    _require_regular(before)  # first: opening a FIFO or a device does something, a writer that waits would go on
+    _require_regular(before)  # before opening, which has effects: the writer that waits at a FIFO would continue
     fd = os.open(path, _READ)
     try:
         for attempt in range(TRIES):
@@ -65,17 +69,18 @@ def _require_regular(found: os.stat_result) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """One version of a file. Two are of the same bytes if their digests (BLAKE2b, 16 bytes) are equal."""
+    """One version of a file. Two versions have the same bytes if their digests (BLAKE2b, 16 bytes) are equal."""
 
     digest: bytes
-    head: bytes  # the first bytes: somewhat more than were asked for, or all there are
-    is_truncated: bool  # there are more than these
+    head: bytes  # the first bytes: at least as many as requested, or the whole file
+    is_truncated: bool  # the file has more bytes than `head`
 
 
 def take_fingerprint(path: str, most: int = 0) -> Fingerprint | None:
-    """The version that stands at `path` (links are followed), with its first `most` bytes.
+    """Return the fingerprint of the file at `path` (links are followed), with its first `most` bytes.
 
-    None for what is not a regular file, cannot be read, or would not hold still. Never raises."""
+    Return None for anything except a regular file, and for a file that cannot be read or keeps changing. Never
+    raise."""
     try:
         found, is_stable = read_stable(path, lambda fd, state: _hash(fd, state.st_size, most))
     except (OSError, ValueError):
@@ -86,9 +91,9 @@ def take_fingerprint(path: str, most: int = 0) -> Fingerprint | None:
 def _hash(fd: int, size: int, most: int) -> Fingerprint:
     digest = blake2b(digest_size=16)
     head: list[bytes] = []
-    left = size or BLOCK  # files of /proc say that they are empty
+    left = size or BLOCK  # files of /proc report a size of 0
     kept = done = 0
-    while block := os.read(fd, min(left + 1, BLOCK)):  # one byte more tells that it grew, which may go on for ever
+    while block := os.read(fd, min(left + 1, BLOCK)):  # one byte more shows that it grew; it may grow without end
         left -= len(block)
         done += len(block)
         digest.update(block)
@@ -100,7 +105,7 @@ def _hash(fd: int, size: int, most: int) -> Fingerprint:
 
 @dataclass(frozen=True, slots=True)
 class Got:
-    """The text that a read tool prints; `trouble` when it is not a file's, or not to be relied upon."""
+    """The text that a read tool prints. `skip_reason` is set if the text is not a file's, or is not reliable."""
 
     text: str
     exit_code: int = 0
@@ -108,8 +113,8 @@ class Got:
 
 
 def read_lines(path: str, start: int, end: int | None, *, numbered: bool) -> Got:
-    """Lines `start` to `end` (1-based inclusive; None: to the end) of a regular file. A range past the end is empty.
-    Never raises: what cannot be read gives one line that says why, and exit code 1."""
+    """Return lines `start` to `end` (1-based, inclusive; None: to the end) of a regular file. A range past the end is
+    empty. Never raise: if the file cannot be read, return one line that says why, and exit code 1."""
     if start < 1 or (end is not None and end < start):
         why = "lines count from 1, the end is not before the start"
         return _refused(path, f"lines {start} to {end} are not a range: {why}")
@@ -124,16 +129,17 @@ def read_lines(path: str, start: int, end: int | None, *, numbered: bool) -> Got
 
 
 def _read(fd: int, size: int, end: int | None) -> bytes:
-    """The file's bytes, at least up to line `end`. Raises OSError, ValueError."""
+    """Return the file's bytes, at least up to line `end`. Raise OSError or ValueError."""
     if size > MOST_BYTES:
         return _read_blocks(fd, end)
-    # Files of /proc say that they are empty, and some give no second piece; others may have grown.
+    # Files of /proc report a size of 0, and some of them can be read only once. Other files may have grown.
     data = os.read(fd, size + 1 if size else BLOCK)
     return data if len(data) == size else _read_blocks(fd, end, data)
 
 
 def _read_blocks(fd: int, end: int | None, first: bytes = b"") -> bytes:
-    """The file up to line `end` and somewhat more; `first` has been read already."""
+    """Return the file up to line `end`, or up to one block more. `first` was read already. Raise ValueError if that is
+    more than MOST_BYTES."""
     parts, lines, size = [first], first.count(b"\n"), len(first)
     while end is None or lines < end:
         if size > MOST_BYTES:
@@ -148,8 +154,8 @@ def _read_blocks(fd: int, end: int | None, first: bytes = b"") -> bytes:
 
 
 def _slice(data: bytes, start: int, end: int | None) -> bytes:
-    """Lines start to end, each with its newline where it has one."""
-    if start > len(data):  # there are no more lines than bytes; larger numbers are too large for `split`
+    """Return lines `start` to `end`, each with its newline if it has one."""
+    if start > len(data):  # there are no more lines than bytes, and `split` does not take larger numbers
         return b""
     if start > 1:
         parts = data.split(b"\n", start - 1)
@@ -162,7 +168,7 @@ def _slice(data: bytes, start: int, end: int | None) -> bytes:
 
 
 def _number(text: str, start: int) -> str:
-    """As `cat -n` prints it."""
+    """Return the text with line numbers, as `cat -n` prints them."""
     if not text:
         return text
     final = "\n" if text.endswith("\n") else ""

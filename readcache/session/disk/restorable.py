@@ -1,4 +1,4 @@
-"""The file system and git, for the restore plan: what may be put back, and the lines as they are now.
+"""Ask the file system and git for the restore plan: which files may be restored, and their lines as they are now.
 
 Functions of `os` are used by module attribute, so that a mocked file system sees them.
 """
@@ -14,13 +14,14 @@ from readcache.core.model.text import split_lines
 from readcache.core.restore.refuse import why_not_name, why_not_text
 from readcache.session.disk.files import read_lines
 
-# Seconds that git may take. It looks at names and at its index only: 15 ms for a thousand paths.
+# Seconds that git may take. It looks only at names and at its index, which takes 15 ms for a thousand paths.
 GIT_SECONDS = 5
 
 
 def why_not_restored(paths: Iterable[str], protected: Sequence[str], *, local: bool) -> dict[str, str]:
-    """The `paths` that must not be put back into a conversation, each with the reason: its name or, on this machine,
-    the name of the file behind a link, or git's ignore rules."""
+    """Return the `paths` that must not be restored into a conversation, each with the reason. A path is refused for its
+    name, for the name of the file that it links to, or because git ignores it. `local`: the files are on this machine.
+    Otherwise only the names of the paths are checked."""
     asked = list(paths)
     out = {path: why for path in asked if (why := _why_not_names(path, protected, local=local)) is not None}
     if local:
@@ -34,7 +35,8 @@ def _why_not_names(path: str, protected: Sequence[str], *, local: bool) -> str |
 
 
 def current_lines(path: str) -> list[str] | str:
-    """The lines of a file as they are on disk, or why they must not be put back. Never raises."""
+    """Return the lines of a file as they are on disk, or a text that says why they must not be restored. Never
+    raise."""
     if not os.path.lexists(path):
         return "deleted or moved"
     got = read_lines(path, 1, None, numbered=False)
@@ -45,7 +47,7 @@ def current_lines(path: str) -> list[str] | str:
 
 
 def _ignored(paths: Iterable[str]) -> list[str]:
-    """The paths that git ignores. It never ignores a tracked file."""
+    """Return the paths that git ignores. Git never ignores a tracked file."""
     real = functools.cache(os.path.realpath)  # git refuses to look beyond a symbolic link
     repository = functools.cache(_repository)
     below: dict[str, dict[str, str]] = {}
@@ -58,7 +60,7 @@ def _ignored(paths: Iterable[str]) -> list[str]:
 
 
 def _repository(directory: str) -> str | None:
-    """The directory with the `.git` that `directory` belongs to."""
+    """Return the directory with the `.git` that `directory` belongs to, or None."""
     while not os.path.lexists(os.path.join(directory, ".git")):
         above = os.path.dirname(directory)
         if above == directory:
@@ -68,8 +70,9 @@ def _repository(directory: str) -> str | None:
 
 
 def _ask_git(top: str, paths: Iterable[str]) -> list[str]:
-    """What `git check-ignore` prints; nothing where it fails or is not there."""
-    env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}  # a hook's repository
+    """Return the paths that `git check-ignore` prints. Return none if git fails or is missing."""
+    # A git hook sets GIT_DIR and others for its own repository.
+    env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     command = ["git", "-c", "core.fsmonitor=false", "-C", top, "check-ignore", "-z", "--stdin"]
     try:
         done = subprocess.run(
