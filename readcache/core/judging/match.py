@@ -21,8 +21,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from readcache.core.judging.landmarks import find_landmarks
-from readcache.core.judging.notices import complains, find_complaints, find_truncations
+from readcache.core.judging.notices import complains, find_complaints, find_landmarks, find_truncations
 from readcache.core.judging.numbers import SAME_LINES, find_claimed_separator, map_numbered
 from readcache.core.model.claims import ANY_SEPARATOR, Anything, Claim, FileLines, Literal
 from readcache.core.model.events import MappedSpan
