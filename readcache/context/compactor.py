@@ -79,7 +79,7 @@ class Compactor:
       methods whose names start with "a", it may return an awaitable.
     - `window`: tokens that fit in the model's context.
     - `trigger_tokens`: shorter conversations are left unchanged (default: 0.8 of the window).
-    - `keep_turns`: this many of the last turns (see `turns`) stay verbatim, fewer if they leave too little room.
+    - `keep_turns`: this many of the last turns (see `structure`) stay verbatim, fewer if they leave too little room.
     - `budget`: limits of the restored text.
     - `strategies`: the strategies of `prune`.
     - `is_overflow(error)`: returns True if a request failed because it was too long.

@@ -9,8 +9,7 @@ from typing import Any, cast
 from readcache.core.messages.blocks import CALLS, RESULTS, Raw, as_mapping, blocks_key, typed
 from readcache.core.messages.editing import as_blocks, with_blocks
 from readcache.core.messages.messages import Kind, Message, normalise, normalise_one, update_all
-from readcache.core.messages.structure import BESIDE_CONTENT, cut_points, repair
-from readcache.core.messages.turns import is_response
+from readcache.core.messages.structure import BESIDE_CONTENT, cut_points, is_response, repair
 
 _SPEAKERS = ("user", "assistant")
 _UNSAID = (Kind.TEXT, Kind.OTHER)  # parts that are empty without a text or the name of a type
