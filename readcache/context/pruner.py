@@ -322,10 +322,10 @@ def prune(
       pruned if something before them is pruned anyway. They are also pruned if, by the policy's prices, writing the
       prompt cache again costs less than carrying them.
 
-    The last `protect_last_turns` turns (see `structure`) stay unchanged. Calls and results are never removed. `protected`:
-    globs of files that are never pruned, in addition to the globs of the session's policy. The session is told which
-    texts are gone, and markers that named them are repaired. Nothing is pruned if the session only advises or is off.
-    Raise UsageError for an unknown strategy.
+    The last `protect_last_turns` turns (see `structure`) stay unchanged. Calls and results are never removed.
+    `protected`: globs of files that are never pruned, in addition to the globs of the session's policy. The session is
+    told which texts are gone, and markers that named them are repaired. Nothing is pruned if the session only advises or
+    is off. Raise UsageError for an unknown strategy.
     """
     check_strategies(strategies)
     prices = Prices() if session is None else session.policy.prices
