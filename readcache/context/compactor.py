@@ -20,7 +20,6 @@ from functools import partial
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from readcache.context.api import is_overflow, prompt_tokens
 from readcache.context.clearing import mend_and_clear
 from readcache.context.compaction import (
     AskModel,
@@ -32,7 +31,7 @@ from readcache.context.compaction import (
     compact_once,
     tokens_that_stay,
 )
-from readcache.context.formed import sendable, well_formed
+from readcache.context.formed import is_overflow, prompt_tokens, sendable, well_formed
 from readcache.context.pruner import ALL_STRATEGIES, PruneRules, check_strategies, prune_known, repair_list
 from readcache.context.split import split_turns
 from readcache.core.messages.blocks import Raw

@@ -11,13 +11,13 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from readcache.context import notes
-from readcache.context.duplicates import KeptResults
-from readcache.context.links import Links, PlainResult
 from readcache.context.notes import MOST_CHARS, clip_text
-from readcache.context.outdated import LaterReads, first_that_pays
+from readcache.context.superseded import KeptResults, LaterReads, first_that_pays
 from readcache.context.tool_calls import (
     NOWHERE,
+    Links,
     ListedCall,
+    PlainResult,
     failed_and_wrote_nothing,
     name_spans,
     overwritten,
@@ -324,8 +324,8 @@ def prune(
 
     The last `protect_last_turns` turns (see `structure`) stay unchanged. Calls and results are never removed.
     `protected`: globs of files that are never pruned, in addition to the globs of the session's policy. The session is
-    told which texts are gone, and markers that named them are repaired. Nothing is pruned if the session only advises or
-    is off. Raise UsageError for an unknown strategy.
+    told which texts are gone, and markers that named them are repaired. Nothing is pruned if the session only advises
+    or is off. Raise UsageError for an unknown strategy.
     """
     check_strategies(strategies)
     prices = Prices() if session is None else session.policy.prices
