@@ -28,11 +28,10 @@ from readcache.core.model.call import Call
 from readcache.core.model.errors import StoreError, UsageError
 from readcache.core.model.events import Closed, Compacted, Delivered, Event, Failed, Forgot, Missed, Origin, Rewound
 from readcache.core.model.frame import with_frame
-from readcache.core.model.policy import Mode, Rules
+from readcache.core.model.policy import Mode, Rules, is_answer
 from readcache.core.model.reply import Outcome, Reason, Reply
 from readcache.core.model.unconfirmed import confirmed, mark_unconfirmed, with_amended, without_text
 from readcache.core.model.view import View
-from readcache.core.shell.never import is_answer
 from readcache.core.sync import resume
 from readcache.core.sync.amend import amend, amend_answer, clip_delivery, kept_of_body
 from readcache.log.log import Instant, Log, Position
