@@ -24,10 +24,9 @@ from typing import TYPE_CHECKING, Any
 from readcache.core.judging.compose import compose, pass_through
 from readcache.core.judging.judge import decide
 from readcache.core.judging.writes import events_after, events_before, wrote_event
-from readcache.core.model.call import Call
+from readcache.core.model.call import Call, with_frame
 from readcache.core.model.errors import StoreError, UsageError
 from readcache.core.model.events import Closed, Compacted, Delivered, Event, Failed, Forgot, Missed, Origin, Rewound
-from readcache.core.model.frame import with_frame
 from readcache.core.model.policy import Mode, Rules, is_answer
 from readcache.core.model.reply import Outcome, Reason, Reply
 from readcache.core.model.unconfirmed import confirmed, mark_unconfirmed, with_amended, without_text
