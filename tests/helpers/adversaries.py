@@ -29,7 +29,7 @@ from readcache.core.shell.read import _read, read_command
 from readcache.core.sync.amend import align
 from readcache.hosts.settings_files.json_text import JsonText
 from readcache.log.store.codec import encode
-from readcache.log.store.memory import MemoryStore
+from readcache.log.store.protocol import MemoryStore
 from readcache.log.store.redis_rows import read_rows
 from readcache.serve.protocol import Protocol, parse, to_line
 from readcache.transcripts.claude_code import Transcript
