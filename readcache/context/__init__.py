@@ -10,8 +10,7 @@ from readcache.context.compaction import How
 from readcache.context.compactor import Compactor, Report
 from readcache.context.formed import is_overflow
 from readcache.context.pruner import prune
-from readcache.context.summary import SUMMARY_PROMPT, summary_request
-from readcache.core.messages.transcript import serialize_transcript
+from readcache.context.summary import SUMMARY_PROMPT, serialize_transcript, summary_request
 
 __all__ = [
     "SUMMARY_PROMPT",

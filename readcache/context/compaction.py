@@ -23,13 +23,13 @@ from readcache.context.summary import (
     known_lines,
     mechanical_summary,
     request_of,
+    serialize_transcript,
     summary_in,
     written_summary,
 )
 from readcache.core.messages.blocks import as_mapping, blocks_key
 from readcache.core.messages.editing import user_message, with_results, with_texts
 from readcache.core.messages.messages import Kind, Message, normalise_one, raw_messages, update_all
-from readcache.core.messages.transcript import serialize_transcript
 from readcache.core.model.errors import UsageError
 from readcache.core.model.events import Forgot
 from readcache.core.model.policy import Budget, Policy

@@ -17,11 +17,11 @@ from typing import Any
 
 from readcache import Policy, Session, Sessions, UsageError
 from readcache.context import prune
+from readcache.context.summary import serialize_transcript
 from readcache.core.judging.marker import find_markers
 from readcache.core.messages.editing import with_results, without_cleared
 from readcache.core.messages.messages import Kind, normalise
 from readcache.core.messages.structure import cut_points, repair
-from readcache.core.messages.transcript import serialize_transcript
 from readcache.core.model.events import Failed
 from readcache.core.model.reply import Reason
 from readcache.core.model.text import session_tag
