@@ -368,7 +368,7 @@ class Reader:
 
     def inherit(self, parent: Reader) -> None:
         """Start with a copy of another reader's view."""
-        from readcache.core.sync.inherit import inherited_events
+        from readcache.core.sync.compaction import inherited_events
 
         self._resumes = False
         events = inherited_events(parent.view, parent.log.own_events)
