@@ -6,7 +6,7 @@ text. A wrong span without numbers can only lose a saving, because `cover` compa
 
 A number that the output prints is certain. Lines without printed numbers get numbers only if nothing else can be there:
 
-- between landmarks: literal text that occurs at exactly one position (see `landmarks`);
+- between landmarks: literal text that occurs at exactly one position (see `notices`);
 - between borders that add up (`sed -n 1,40p a; sed -n 1,40p b` printed 80 lines), or that known lines confirm byte for
   byte: `sed -n 1,40p a; cat b` printed the lines 1 to 40 of a that were shown before;
 - in the output of a command that succeeded, or that printed a landmark or lines shown before. Such lines get numbers
