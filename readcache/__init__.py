@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from readcache.core.model.call import Frame
     from readcache.core.model.errors import ReadcacheError, StoreError, UsageError
-    from readcache.core.model.frame import Frame
     from readcache.core.model.policy import (
         SUBMIT_COMMANDS,
         Budget,
@@ -86,7 +86,7 @@ __getattr__ = lazy_names(
     {
         "readcache.session.disk.changes": "Change notice",
         "readcache.core.model.errors": "ReadcacheError StoreError UsageError",
-        "readcache.core.model.frame": "Frame",
+        "readcache.core.model.call": "Frame",
         "readcache.core.model.view": "View",
         "readcache.core.model.policy": "SUBMIT_COMMANDS Budget Head HeadTail Insist Marks Mode Policy count_by_chars",
         "readcache.core.model.reply": "Omitted Outcome Reason Reply Shown",

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from readcache import Outcome
 from readcache.cli.output import say
 from readcache.cli.show import call_of, clock, open_recorded, row, short
+from readcache.core.model.claims import concerns
 from readcache.core.model.errors import ReadcacheError
 from readcache.core.model.events import Delivered, Event, Failed, Origin, Record, Wrote
 from readcache.core.model.key_view import KeyView
@@ -23,7 +24,6 @@ from readcache.core.model.policy import Policy
 from readcache.core.model.records import events_for, unreadable_events
 from readcache.core.model.spans import Spans, merge_spans
 from readcache.core.model.view import View
-from readcache.core.model.writes import concerns
 from readcache.log.store import open_store
 from readcache.process.settings import Settings, require_store
 from readcache.process.state import require_recorded

@@ -144,8 +144,7 @@ def replay_command(options: argparse.Namespace, _: Settings) -> int:
     from readcache.report.replay.bills import built_in_prices, prices_of, read_prices
     from readcache.report.replay.conversations import DEFAULT_STRATEGIES, LONG, parse_strategy
     from readcache.report.replay.output import WIDTH, replay_json, table
-    from readcache.report.replay.replayer import Choices
-    from readcache.report.replay.workers import replay_files
+    from readcache.report.replay.replayer import Choices, replay_files
     from readcache.transcripts.files import find_files, kept_transcripts
 
     policies = list(dict.fromkeys(options.policy or PRESETS))

@@ -5,13 +5,12 @@ from readcache.context import Compactor, clear, mend_and_clear, prune
 
 from __future__ import annotations
 
-from readcache.context.api import is_overflow
 from readcache.context.clearing import clear, mend_and_clear
 from readcache.context.compaction import How
 from readcache.context.compactor import Compactor, Report
-from readcache.context.prompt import SUMMARY_PROMPT, summary_request
+from readcache.context.formed import is_overflow
 from readcache.context.pruner import prune
-from readcache.core.messages.transcript import serialize_transcript
+from readcache.context.summary import SUMMARY_PROMPT, serialize_transcript, summary_request
 
 __all__ = [
     "SUMMARY_PROMPT",

@@ -14,14 +14,22 @@ from typing import TYPE_CHECKING, Any
 
 from readcache.context.formed import sendable
 from readcache.context.notes import clip_messages, clip_text
-from readcache.context.prompt import known_lines, request_of, summary_in
 from readcache.context.pruner import PruneRules, prune_messages, repair_list
 from readcache.context.split import Split, split_turns
-from readcache.context.summary import HEADING, RESTORED_HEADING, body_of, mechanical_summary, written_summary
+from readcache.context.summary import (
+    HEADING,
+    RESTORED_HEADING,
+    body_of,
+    known_lines,
+    mechanical_summary,
+    request_of,
+    serialize_transcript,
+    summary_in,
+    written_summary,
+)
 from readcache.core.messages.blocks import as_mapping, blocks_key
 from readcache.core.messages.editing import user_message, with_results, with_texts
 from readcache.core.messages.messages import Kind, Message, normalise_one, raw_messages, update_all
-from readcache.core.messages.transcript import serialize_transcript
 from readcache.core.model.errors import UsageError
 from readcache.core.model.events import Forgot
 from readcache.core.model.policy import Budget, Policy

@@ -20,7 +20,6 @@ from functools import partial
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from readcache.context.api import is_overflow, prompt_tokens
 from readcache.context.clearing import mend_and_clear
 from readcache.context.compaction import (
     AskModel,
@@ -32,7 +31,7 @@ from readcache.context.compaction import (
     compact_once,
     tokens_that_stay,
 )
-from readcache.context.formed import sendable, well_formed
+from readcache.context.formed import is_overflow, prompt_tokens, sendable, well_formed
 from readcache.context.pruner import ALL_STRATEGIES, PruneRules, check_strategies, prune_known, repair_list
 from readcache.context.split import split_turns
 from readcache.core.messages.blocks import Raw
@@ -79,7 +78,7 @@ class Compactor:
       methods whose names start with "a", it may return an awaitable.
     - `window`: tokens that fit in the model's context.
     - `trigger_tokens`: shorter conversations are left unchanged (default: 0.8 of the window).
-    - `keep_turns`: this many of the last turns (see `turns`) stay verbatim, fewer if they leave too little room.
+    - `keep_turns`: this many of the last turns (see `structure`) stay verbatim, fewer if they leave too little room.
     - `budget`: limits of the restored text.
     - `strategies`: the strategies of `prune`.
     - `is_overflow(error)`: returns True if a request failed because it was too long.

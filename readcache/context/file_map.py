@@ -1,4 +1,4 @@
-"""Build the FILE MAP and the KEY SYMBOLS (defined names with their lines) from the log.
+"""Build the FILE MAP, the KEY SYMBOLS (defined names with their lines) and the EDITS (short diffs) from the log.
 
 With them, no model has to remember these facts, and none can invent them.
 """
@@ -6,9 +6,13 @@ With them, no model has to remember these facts, and none can invent them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import unified_diff
 
+from readcache.context.tool_calls import Links, ListedCall, failed_and_wrote_nothing, tool_calls
+from readcache.core.messages.messages import Message
+from readcache.core.messages.tools import replacements
 from readcache.core.model.claims import glob_stem
 from readcache.core.model.events import Delivered, MappedSpan, Origin, Record, Wrote
 from readcache.core.model.spans import Span, merge_spans
@@ -22,6 +26,10 @@ MOST_FILES = 60
 MOST_SPANS = 8  # ranges named for one file; 99 of 100 files have at most six
 MOST_FILES_OF_SYMBOLS = 12
 MOST_SYMBOLS = 8  # for one file
+EDITS = "EDITS, the newest last (- is what stood there, + what came there):"
+MOST_LINES = 60  # the newest, of all edits together
+MOST_LINES_OF_EDIT = 6
+MOST_CHARS_OF_LINE = 120
 
 _DEFINITION = re.compile(
     r"(?:(?:export|default|public|private|protected|static|async|abstract|final|unsafe|pub(?:\(\w+\))?)\s+)*"
@@ -95,3 +103,29 @@ def _facts(file: _File) -> str:
         more = f" and {len(spans) - MOST_SPANS} more ranges" if len(spans) > MOST_SPANS else ""
         facts.append(f"read lines {runs}{more}")
     return "; ".join([*facts, *["written"] * file.is_written])
+
+
+def edits(old: Sequence[Message], records: Iterable[Record], root: str, earlier: Sequence[str]) -> list[str]:
+    """Return the lines of the section with the edits in the messages `old`; [] if there are none. Edits that `earlier`
+    summaries list come first. `records` show which commands wrote a file."""
+    wrote = {record.event.call_id: record.event for record in records if isinstance(record.event, Wrote)}
+    lines = [line for summary in earlier for line in summary.partition(f"\n{EDITS}\n")[2].splitlines()]
+    for call in tool_calls(old, root, Links()):
+        shown = [] if failed_and_wrote_nothing(call) else list(_edit(call, wrote))
+        more = [f"({len(shown) - MOST_LINES_OF_EDIT} more lines)"] if len(shown) > MOST_LINES_OF_EDIT else []
+        lines += [line[:MOST_CHARS_OF_LINE] for line in [*shown[:MOST_LINES_OF_EDIT], *more]]
+    return ["", EDITS, *lines[-MOST_LINES:]] if lines else []
+
+
+def _edit(call: ListedCall, wrote: Mapping[str, Wrote]) -> Iterator[str]:
+    """Yield the lines of one edit: its file and the changed lines, or the command that changed files."""
+    use, changes = call.use, list(replacements(call.call.arguments or {}))
+    if use.kind == "write" and changes:
+        yield f"{use.path}:"
+        for before, after in changes:
+            diff = unified_diff(before.splitlines(), after.splitlines(), n=0, lineterm="")
+            yield from (line for line in list(diff)[2:] if not line.startswith("@@"))
+    elif use.kind == "write" and use.patch:
+        yield from (line for line in use.patch.splitlines() if line.startswith(("+", "-", "*** ")))
+    elif use.command is not None and call.call.call_id in wrote:
+        yield f"`{' '.join(use.command.split())}`"

@@ -11,13 +11,13 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from readcache.context import notes
-from readcache.context.duplicates import KeptResults
-from readcache.context.links import Links, PlainResult
 from readcache.context.notes import MOST_CHARS, clip_text
-from readcache.context.outdated import LaterReads, first_that_pays
+from readcache.context.superseded import KeptResults, LaterReads, first_that_pays
 from readcache.context.tool_calls import (
     NOWHERE,
+    Links,
     ListedCall,
+    PlainResult,
     failed_and_wrote_nothing,
     name_spans,
     overwritten,
@@ -29,7 +29,7 @@ from readcache.core.judging.protect import shows_lines_of
 from readcache.core.messages.blocks import Raw
 from readcache.core.messages.editing import with_arguments, with_parts, with_results, with_texts, without_images
 from readcache.core.messages.messages import Message, normalise, raw_messages, update_all
-from readcache.core.messages.turns import last_turns, turn_starts
+from readcache.core.messages.structure import last_turns, turn_starts
 from readcache.core.model.errors import UsageError
 from readcache.core.model.events import MappedSpan
 from readcache.core.model.paths import matches_any, may_name
@@ -322,10 +322,10 @@ def prune(
       pruned if something before them is pruned anyway. They are also pruned if, by the policy's prices, writing the
       prompt cache again costs less than carrying them.
 
-    The last `protect_last_turns` turns (see `turns`) stay unchanged. Calls and results are never removed. `protected`:
-    globs of files that are never pruned, in addition to the globs of the session's policy. The session is told which
-    texts are gone, and markers that named them are repaired. Nothing is pruned if the session only advises or is off.
-    Raise UsageError for an unknown strategy.
+    The last `protect_last_turns` turns (see `structure`) stay unchanged. Calls and results are never removed.
+    `protected`: globs of files that are never pruned, in addition to the globs of the session's policy. The session is
+    told which texts are gone, and markers that named them are repaired. Nothing is pruned if the session only advises
+    or is off. Raise UsageError for an unknown strategy.
     """
     check_strategies(strategies)
     prices = Prices() if session is None else session.policy.prices

@@ -11,8 +11,7 @@ from readcache.context import summary
 from readcache.core.messages.blocks import as_mapping
 from readcache.core.messages.editing import as_blocks, with_blocks
 from readcache.core.messages.messages import Kind, Message, normalise_one
-from readcache.core.messages.structure import cut_points
-from readcache.core.messages.turns import last_turns
+from readcache.core.messages.structure import cut_points, last_turns
 
 OWN_HEADINGS = (summary.HEADING, summary.RESTORED_HEADING)
 

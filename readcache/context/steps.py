@@ -12,13 +12,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from readcache.context.api import is_overflow
 from readcache.context.compaction import TRIES, CompactorOptions, How, Request, count_tokens, transcript_of
 from readcache.context.compactor import TRIGGER_OF_WINDOW, Report, compact_now, levels_of, run_at_once
-from readcache.context.formed import well_formed
-from readcache.context.prompt import known_lines, request_of
+from readcache.context.formed import is_overflow, well_formed
 from readcache.context.pruner import ALL_STRATEGIES
 from readcache.context.split import split_turns
+from readcache.context.summary import known_lines, request_of
 from readcache.core.messages.blocks import Raw
 from readcache.core.messages.messages import normalise, raw_messages
 from readcache.core.model.policy import Budget

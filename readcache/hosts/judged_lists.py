@@ -19,8 +19,7 @@ from readcache.context import mend_and_clear
 from readcache.core.messages.blocks import Raw
 from readcache.core.messages.editing import as_blocks, user_message, with_blocks, with_result_text
 from readcache.core.messages.messages import Kind, Message, Part, normalise
-from readcache.core.messages.structure import answered
-from readcache.core.messages.turns import turn_starts
+from readcache.core.messages.structure import answered, turn_starts
 from readcache.core.model.text import digest
 from readcache.core.model.tool_call import ToolCall
 from readcache.hosts.adapter_settings import AdapterSettings, adapter_settings

@@ -24,15 +24,13 @@ from typing import TYPE_CHECKING, Any
 from readcache.core.judging.compose import compose, pass_through
 from readcache.core.judging.judge import decide
 from readcache.core.judging.writes import events_after, events_before, wrote_event
-from readcache.core.model.call import Call
+from readcache.core.model.call import Call, with_frame
 from readcache.core.model.errors import StoreError, UsageError
 from readcache.core.model.events import Closed, Compacted, Delivered, Event, Failed, Forgot, Missed, Origin, Rewound
-from readcache.core.model.frame import with_frame
-from readcache.core.model.policy import Mode, Rules
+from readcache.core.model.policy import Mode, Rules, is_answer
 from readcache.core.model.reply import Outcome, Reason, Reply
 from readcache.core.model.unconfirmed import confirmed, mark_unconfirmed, with_amended, without_text
 from readcache.core.model.view import View
-from readcache.core.shell.never import is_answer
 from readcache.core.sync import resume
 from readcache.core.sync.amend import amend, amend_answer, clip_delivery, kept_of_body
 from readcache.log.log import Instant, Log, Position
@@ -370,7 +368,7 @@ class Reader:
 
     def inherit(self, parent: Reader) -> None:
         """Start with a copy of another reader's view."""
-        from readcache.core.sync.inherit import inherited_events
+        from readcache.core.sync.compaction import inherited_events
 
         self._resumes = False
         events = inherited_events(parent.view, parent.log.own_events)

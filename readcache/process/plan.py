@@ -147,7 +147,7 @@ def _is_agents_tool(caller: Caller, settings: Settings, command: str) -> bool:
         return False
     if not caller.line:
         return True
-    from readcache.core.shell.never import is_answer
+    from readcache.core.model.policy import is_answer
 
     has_command = any(re.fullmatch("-[a-z]*c", word) for word in caller.line[1:3])
     if caller.environ[SINK].endswith(" command sh") and not has_command:

@@ -17,10 +17,9 @@ from typing import Any
 
 from readcache.core.judging.compose import pass_through
 from readcache.core.judging.protect import possible_files
-from readcache.core.model.call import BASH, READ, Call, command_call, other_call, read_call
+from readcache.core.model.call import BASH, READ, Call, command_call, framed, other_call, read_call
 from readcache.core.model.claims import Reading, without_first
 from readcache.core.model.errors import StoreError
-from readcache.core.model.frame import framed
 from readcache.core.model.paths import canonical_path
 from readcache.core.model.policy import Policy, Rules
 from readcache.core.model.reply import Reason, Reply

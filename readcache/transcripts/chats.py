@@ -15,7 +15,7 @@ from typing import Any
 
 from readcache.core.messages.blocks import CALLS, ITEM_RESULTS, Raw
 from readcache.core.messages.messages import Kind, Message, last_compaction, normalise_one
-from readcache.core.model.frame import Frame
+from readcache.core.model.call import Frame
 from readcache.transcripts.records import Content, Recording, RequestSent
 from readcache.transcripts.turns import Turns
 from readcache.transcripts.values import int_in, list_in, object_in

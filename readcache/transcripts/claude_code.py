@@ -21,7 +21,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from readcache.core.messages.tools import LINE_NUMBER
-from readcache.core.model.frame import Frame
+from readcache.core.model.call import Frame
 from readcache.core.model.tool_call import AskedCommand, AskedRead, ToolCall, Written
 from readcache.transcripts.records import Content, HistoryRemoval, Item, Recording, RequestSent
 from readcache.transcripts.tools import replaced_lines

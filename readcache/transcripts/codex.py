@@ -12,7 +12,7 @@ from typing import Any
 
 from readcache.core.messages.messages import last_compaction, visible_to_model
 from readcache.core.messages.tools import tool_use
-from readcache.core.model.frame import Frame
+from readcache.core.model.call import Frame
 from readcache.transcripts.records import Content, Recording, RequestSent
 from readcache.transcripts.turns import Turns
 from readcache.transcripts.values import block_text, int_in, list_in, object_in, said_in

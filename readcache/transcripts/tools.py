@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from readcache.core.messages.tools import DIRECTORIES, ToolUse, first_text, lines_read, replacements, tool_use
-from readcache.core.model.frame import Frame
+from readcache.core.model.call import Frame
 from readcache.core.model.paths import canonical_path
 from readcache.core.model.tool_call import AskedCommand, AskedRead, ToolCall, Written
 from readcache.transcripts.values import said_in

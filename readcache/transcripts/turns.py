@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from readcache.core.model.frame import Frame
+from readcache.core.model.call import Frame
 from readcache.core.model.tool_call import ToolCall
 from readcache.transcripts.records import HistoryRemoval, Item, Recording, RequestSent
 from readcache.transcripts.tools import understood

@@ -33,8 +33,8 @@ from readcache.core.model.text import bodies, split_lines
 from readcache.core.model.view import View
 from readcache.core.restore.choose import plan_restore
 from readcache.core.restore.evidence import Input
+from readcache.core.restore.fit import why_not_name
 from readcache.core.restore.plan import RestorePlan
-from readcache.core.restore.refuse import why_not_name
 
 TRIGGER = 112_000  # characters
 AFTER = 20  # calls

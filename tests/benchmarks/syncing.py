@@ -24,7 +24,7 @@ from scale import different_files, edited_again, lines, many_ranges, other_outpu
 from readcache import Session
 from readcache.core.model.view import View
 from readcache.core.sync.sync import Reconciler
-from readcache.log.store.memory import MemoryStore
+from readcache.log.store.protocol import MemoryStore
 
 CALLS = 1_000
 SHAPES = ("OpenAI", "Anthropic", "no ids")

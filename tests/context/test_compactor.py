@@ -10,7 +10,7 @@ import pytest
 
 from readcache import Budget, Frame, Marks, Mode, Policy, Session
 from readcache.context import Compactor, How
-from readcache.context.api import is_overflow
+from readcache.context.formed import is_overflow
 from readcache.core.messages.messages import normalise
 from readcache.core.model.errors import UsageError
 from tests.helpers.chats import (

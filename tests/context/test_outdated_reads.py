@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from readcache import Policy, Session
 from readcache.context import Compactor, prune
-from readcache.context.outdated import first_that_pays
+from readcache.context.superseded import first_that_pays
 from readcache.core.model.policy import Prices
 from tests.helpers.chats import APIS, Step, chat, read, results, text
 from tests.helpers.compactor import Model, assert_true_markers, commands, edits, reads

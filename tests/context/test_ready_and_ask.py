@@ -15,7 +15,7 @@ import pytest
 
 from readcache import Budget, Session, UsageError
 from readcache.context import Compactor, How
-from readcache.context.api import prompt_tokens
+from readcache.context.formed import prompt_tokens
 from readcache.core.messages.messages import Kind, normalise_one
 from tests.helpers.chats import (
     APIS,

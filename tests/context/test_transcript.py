@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from readcache import Session
 from readcache.context import SUMMARY_PROMPT, serialize_transcript, summary_request
-from readcache.context.prompt import summary_in
-from readcache.context.summary import doubts
+from readcache.context.summary import doubts, summary_in
 from tests.helpers.chats import APIS, Step, chat, text
 
 NOW = Step("ls", "f\n")

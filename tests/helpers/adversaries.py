@@ -17,11 +17,11 @@ from typing import Any
 
 from readcache import Policy, Session, Sessions, UsageError
 from readcache.context import prune
+from readcache.context.summary import serialize_transcript
 from readcache.core.judging.marker import find_markers
 from readcache.core.messages.editing import with_results, without_cleared
 from readcache.core.messages.messages import Kind, normalise
 from readcache.core.messages.structure import cut_points, repair
-from readcache.core.messages.transcript import serialize_transcript
 from readcache.core.model.events import Failed
 from readcache.core.model.reply import Reason
 from readcache.core.model.text import session_tag
@@ -29,7 +29,7 @@ from readcache.core.shell.read import _read, read_command
 from readcache.core.sync.amend import align
 from readcache.hosts.settings_files.json_text import JsonText
 from readcache.log.store.codec import encode
-from readcache.log.store.memory import MemoryStore
+from readcache.log.store.protocol import MemoryStore
 from readcache.log.store.redis_rows import read_rows
 from readcache.serve.protocol import Protocol, parse, to_line
 from readcache.transcripts.claude_code import Transcript

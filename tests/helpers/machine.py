@@ -16,7 +16,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, preco
 
 from readcache import Budget, Head, HeadTail, Insist, Policy, Session, UsageError
 from readcache.core.model.view import View
-from readcache.log.store.memory import MemoryStore
+from readcache.log.store.protocol import MemoryStore
 from tests.helpers.chats import SHAPES_WITH_IDS, message_list, server_compaction
 from tests.helpers.oracle import TRUNCATED_BY_HARNESS, Reader
 

@@ -17,9 +17,9 @@ import pytest
 from readcache import ReadcacheError, Session
 from readcache.cli.main import main
 from readcache.hosts import MODULES, find_host
+from readcache.hosts.checks import TEXT
 from readcache.hosts.host import Entry, Host, InstallTarget, OwnFile
 from readcache.hosts.settings_files.switch import Switch
-from readcache.hosts.trial import TEXT
 from readcache.process import failures
 from readcache.process.state import default_store
 from tests.replay.loaded import DATA

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from readcache.hosts.shell_directory import ShellDirectory
+from readcache.hosts.tool_results import ShellDirectory
 
 
 @pytest.fixture

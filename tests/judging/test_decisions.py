@@ -16,7 +16,7 @@ from readcache import Mode, Outcome, Policy, Reason, Reply, Session
 from readcache.core.model.errors import StoreError
 from readcache.core.model.reply import without_omissions
 from readcache.log.store import Store
-from readcache.log.store.memory import MemoryStore
+from readcache.log.store.protocol import MemoryStore
 from tests.helpers.files import LINES, TEXT, in_time_enough, text, with_numbers
 from tests.helpers.one_call import one_call_session
 from tests.helpers.replies import sources

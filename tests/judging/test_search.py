@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from readcache import Policy, Session
 from readcache.core.judging.cover import Coverage, Match
 from readcache.core.judging.line_index import LineIndex
-from readcache.core.judging.search import find_visible
-from readcache.core.judging.sources import Sources
+from readcache.core.judging.search import Sources, find_visible
 from readcache.core.model.call import other_call
 from readcache.core.model.events import Delivered, MappedSpan, Moment, Wrote
 from readcache.core.model.tool_call import ToolCall

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from readcache.core.judging.secret_commands import prints_secrets
+from readcache.core.judging.protect import prints_secrets
 
 ENVIRONMENT = (
     *("env", "printenv", "printenv SECRET_KEY", "set", "export", "export -p", "declare -x", "declare -p", "history"),

@@ -32,7 +32,7 @@ from readcache.log import log as log_module
 from readcache.log.log import Log
 from readcache.log.reader import Confirm, Reader
 from readcache.log.store import StoreGone
-from readcache.log.store.memory import MemoryStore
+from readcache.log.store.protocol import MemoryStore
 from tests.helpers.files import TEXT
 
 FILES = {name: TEXT.replace("line", name) for name in "fg"}

@@ -23,9 +23,9 @@ from readcache import Omitted, Outcome, Reason, Session
 from readcache.core.model.errors import StoreError, UsageError
 from readcache.core.model.events import Compacted, Delivered, Failed, MappedSpan, Rewound
 from readcache.log.store import open_store, sqlite_file
-from readcache.log.store.memory import MemoryStore
-from readcache.log.store.schema import VERSION
+from readcache.log.store.protocol import MemoryStore
 from readcache.log.store.sqlite import SqliteStore
+from readcache.log.store.sqlite_file import VERSION
 from tests.helpers import colliding, strategies
 from tests.helpers.files import TEXT, WATCHDOG, text
 
@@ -723,5 +723,5 @@ def test_a_store_that_is_not_known_is_a_usage_error_that_names_the_known_ones(sp
 
 
 def test_importing_the_stores_does_not_import_sqlite3() -> None:
-    process = start("import readcache.log.store, readcache.log.store.memory, sys; print('sqlite3' in sys.modules)")
+    process = start("import readcache.log.store, readcache.log.store.protocol, sys; print('sqlite3' in sys.modules)")
     assert process.communicate()[0] == "False\n"

@@ -35,7 +35,7 @@ from readcache.core.model.key_view import VisibleSpan
 from readcache.core.model.text import digest
 from readcache.core.model.view import View
 from readcache.log.store import IN_USE_SECONDS, Store
-from readcache.log.store.memory import MemoryStore
+from readcache.log.store.protocol import MemoryStore
 from readcache.log.store.sqlite import SqliteStore
 from tests.helpers import colliding, strategies
 

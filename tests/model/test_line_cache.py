@@ -6,8 +6,7 @@ import pytest
 
 from readcache.core.model import text
 from readcache.core.model.events import Delivered, MappedSpan
-from readcache.core.model.key_view import Delivery, VisibleSpan
-from readcache.core.model.line_cache import CACHED_LINES, LineCache
+from readcache.core.model.key_view import CACHED_LINES, Delivery, LineCache, VisibleSpan
 
 
 def delivery(lines: int, *source_map: MappedSpan) -> Delivery:

@@ -8,7 +8,7 @@ import pytest
 
 from readcache import Session
 from readcache.core.model.events import Amended, Compacted, Event, Forgot
-from readcache.core.model.lost_lines import WATCHED
+from readcache.core.model.rereads import WATCHED
 from readcache.core.model.view import View
 from tests.helpers.files import text
 

@@ -8,9 +8,8 @@ import pytest
 
 from readcache import Session
 from readcache.cli.main import main
-from readcache.core.model.claims import WHOLE_TREE
+from readcache.core.model.claims import WHOLE_TREE, common_prefix, concerns
 from readcache.core.model.events import Delivered, Wrote
-from readcache.core.model.writes import common_prefix, concerns
 from tests.helpers.files import text
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from readcache.core.judging import judge, marker, omissions, replacements, search
-from readcache.core.judging.insistence import is_retry
-from readcache.core.judging.sources import Sources
+from readcache.core.judging.judge import is_retry
+from readcache.core.judging.search import Sources
 from readcache.core.model.call import Call
 from readcache.core.model.events import Amended, Compacted, Event, Forgot, Origin, Record, Rewound, SourceSpan, Wrote
 from readcache.core.model.policy import Policy, Rules

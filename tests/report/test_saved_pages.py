@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from readcache import Session
-from readcache.log.store.memory import MemoryStore
+from readcache.log.store.protocol import MemoryStore
 from readcache.report.page.savings import OPEN_ROWS, gain_page, replay_page
 from readcache.report.totals import Gain
 from tests.report.parsed import Node, assert_sound, parse

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from readcache import Policy, Session
-from readcache.log.store.memory import MemoryStore
+from readcache.log.store.protocol import MemoryStore
 from tests.helpers.chats import message_list
 from tests.helpers.files import text
 from tests.worlds.stores import FailingStore, Operations

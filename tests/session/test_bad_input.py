@@ -16,7 +16,7 @@ from readcache import Outcome, Policy, Reason, Session
 from readcache.core.model.errors import StoreError, UsageError
 from readcache.core.restore.plan import RestoreItem, RestorePlan
 from readcache.log import reader, telemetry
-from readcache.log.store.memory import MemoryStore
+from readcache.log.store.protocol import MemoryStore
 from tests.helpers.files import TEXT, in_time_enough
 from tests.helpers.replies import omits
 

@@ -12,7 +12,7 @@ from readcache.core.judging.marker import find_markers, find_possible
 from readcache.core.judging.notices import find_truncations
 from readcache.core.model.text import session_tag
 from readcache.core.shell.read import read_command
-from readcache.log.store.memory import MemoryStore
+from readcache.log.store.protocol import MemoryStore
 from tests.helpers.adversaries import CASES, beside_a_loop, per_doubling
 
 # Quadratic work takes 4 times as long for a doubling; the machine may be busy with something else.

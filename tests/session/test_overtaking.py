@@ -13,7 +13,7 @@ import pytest
 
 from readcache import Reply, Session
 from readcache.core.model.reply import Reason
-from readcache.log.store.memory import MemoryStore
+from readcache.log.store.protocol import MemoryStore
 from tests.helpers.files import TEXT, WATCHDOG
 
 

@@ -11,7 +11,7 @@ import pytest
 from readcache import Reason, Session
 from readcache.core.model.events import Delivered
 from readcache.log.store import open_store
-from readcache.log.store.memory import MemoryStore
+from readcache.log.store.protocol import MemoryStore
 from tests.helpers.files import TEXT, text
 from tests.helpers.replies import sources
 from tests.worlds.stores import FailingStore, Operations

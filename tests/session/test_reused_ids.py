@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from readcache import Outcome, Reply, Session, UsageError
-from readcache.log.store.memory import MemoryStore
+from readcache.log.store.protocol import MemoryStore
 from tests.helpers.one_call import answer
 
 SECRET = "API_KEY=zzsecretzz\n"

@@ -12,7 +12,7 @@ import pytest
 from readcache import Outcome, Policy, Reason, Session
 from readcache.context import prune
 from readcache.core.model.secrets import SECRET_NAMES
-from readcache.core.restore.refuse import why_not_name
+from readcache.core.restore.fit import why_not_name
 from tests.helpers.chats import Step, chat, text
 
 TOKEN = "ghp_" + "Zzsecretzz" * 4

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from readcache import Policy, Reason, Session
 from readcache.core.model.text import session_tag
-from readcache.log.store.memory import MemoryStore
+from readcache.log.store.protocol import MemoryStore
 from tests.helpers.colliding import ONE, OTHER
 from tests.helpers.oracle import Reader
 

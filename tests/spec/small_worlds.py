@@ -19,7 +19,7 @@ from readcache.core.model.spec.marker import Untrue, demand
 from readcache.core.model.spec.world import World
 from readcache.core.model.text import digest
 from readcache.log.reader import _ANSWERING
-from readcache.log.store.memory import MemoryStore
+from readcache.log.store.protocol import MemoryStore
 from tests.helpers.chats import as_host_knows_it, changed_results, id_of, message_list
 from tests.helpers.machine import known
 

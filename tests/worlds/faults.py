@@ -9,7 +9,7 @@ from typing import Any
 from readcache.core.model.errors import StoreError
 from readcache.core.model.events import Event, Forgot, Rewound
 from readcache.core.model.view import View
-from readcache.core.sync import compaction, returned
+from readcache.core.sync import compaction, rewrites
 from readcache.log.log import Log
 from readcache.log.reader import Reader
 from readcache.session.conversation import Conversation
@@ -58,12 +58,12 @@ def _gives_up_the_view_too_early() -> list[Patch]:
 
 
 def _knows_no_marker_without_the_log() -> list[Patch]:
-    read = returned.LoggedMarkers._read
+    read = rewrites.LoggedMarkers._read
 
     def from_the_log_alone(self: Any, events: Any, tag: str) -> None:
         read(self, events if isinstance(events, list) else [], tag)
 
-    return [(returned.LoggedMarkers, "_read", from_the_log_alone)]
+    return [(rewrites.LoggedMarkers, "_read", from_the_log_alone)]
 
 
 def _a_fork_always_inherits() -> list[Patch]:

@@ -23,7 +23,7 @@ from readcache.core.model.spec.marker import demand
 from readcache.core.model.spec.world import COMMAND, World
 from readcache.core.model.text import digest
 from readcache.log.reader import _ANSWERING
-from readcache.log.store.memory import MemoryStore
+from readcache.log.store.protocol import MemoryStore
 from tests.helpers.chats import (
     SHAPES_WITH_IDS,
     WORDS_IN_FRONT,

@@ -12,13 +12,11 @@ from dataclasses import dataclass, replace
 
 from readcache.core.judging import marker
 from readcache.core.judging.cover import Coverage, Match, cover, is_outdated
-from readcache.core.judging.insistence import is_retry
 from readcache.core.judging.line_index import LineIndex
 from readcache.core.judging.match import OutputFacts, map_output
 from readcache.core.judging.omissions import Omission, make_omissions
 from readcache.core.judging.protect import concerns_protected, shows_secrets
-from readcache.core.judging.search import find_visible
-from readcache.core.judging.sources import Sources
+from readcache.core.judging.search import Sources, find_visible
 from readcache.core.model import text
 from readcache.core.model.call import Call
 from readcache.core.model.events import MappedSpan
@@ -33,6 +31,12 @@ UNDECODED = "\ufffd"  # replaces any bytes that are not UTF-8, so equal texts ma
 # Logs, and the outputs of background tasks. An agent that reads one again waits for it to grow: of 17 agents that were
 # told "nothing new", 15 requested it again within three calls.
 POLLED = ("*.log", "*.output", "nohup.out")
+# A repeat is a retry if at most this many other calls came since the omission. Other omissions and their repeats do not
+# count. A model may look around (`pwd`, `ls`) before it repeats a request, or may repeat a whole batch of requests.
+RETRY_WITHIN = 2
+# Omissions of one request, with any number of calls between them: a weak model may loop over the same few requests.
+# Chosen by replay.
+MOST_OMISSIONS_IN_A_ROW = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,3 +164,11 @@ def _why_nothing(coverage: Coverage, sources: Sources) -> Reason:
     if coverage.unnumbered:
         return Reason.UNNUMBERED
     return Reason.NOT_SEEN
+
+
+def is_retry(view: View, call: Call) -> bool:
+    """Return True if this request repeats an omitted one right after it, or if it got omissions too often in a row."""
+    if view.calls.omissions_of(call.request) >= MOST_OMISSIONS_IN_A_ROW:
+        return True
+    others = view.calls.since_omission(call.request, view.calls.number_of(call.call_id))
+    return others is not None and others <= RETRY_WITHIN

@@ -6,7 +6,7 @@ text. A wrong span without numbers can only lose a saving, because `cover` compa
 
 A number that the output prints is certain. Lines without printed numbers get numbers only if nothing else can be there:
 
-- between landmarks: literal text that occurs at exactly one position (see `landmarks`);
+- between landmarks: literal text that occurs at exactly one position (see `notices`);
 - between borders that add up (`sed -n 1,40p a; sed -n 1,40p b` printed 80 lines), or that known lines confirm byte for
   byte: `sed -n 1,40p a; cat b` printed the lines 1 to 40 of a that were shown before;
 - in the output of a command that succeeded, or that printed a landmark or lines shown before. Such lines get numbers
@@ -21,8 +21,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from readcache.core.judging.landmarks import find_landmarks
-from readcache.core.judging.notices import complains, find_complaints, find_truncations
+from readcache.core.judging.notices import complains, find_complaints, find_landmarks, find_truncations
 from readcache.core.judging.numbers import SAME_LINES, find_claimed_separator, map_numbered
 from readcache.core.model.claims import ANY_SEPARATOR, Anything, Claim, FileLines, Literal
 from readcache.core.model.events import MappedSpan

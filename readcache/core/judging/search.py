@@ -1,7 +1,7 @@
 """Find visible lines by their text: any line of an output that the reader can see anywhere.
 
 `find_visible` compares the text of whole lines. The file and line numbers only decide if the policy allows the
-omission, and how a marker names the lines.
+omission, and how a marker names the lines. `Sources` decides which deliveries a marker may name.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ from dataclasses import replace
 from operator import itemgetter
 
 from readcache.core.judging.cover import Coverage, Match, can_replace
-from readcache.core.judging.diffs import find_changes
-from readcache.core.judging.line_index import LineIndex, fill_gaps
+from readcache.core.judging.line_index import LineIndex, fill_gaps, find_changes
 from readcache.core.judging.numbers import Proof, find_late
-from readcache.core.judging.sources import Sources
+from readcache.core.model.call import Call
 from readcache.core.model.events import MappedSpan
-from readcache.core.model.key_view import VisibleSpan
+from readcache.core.model.key_view import Delivery, VisibleSpan
 from readcache.core.model.policy import Policy
 from readcache.core.model.text import bodies, is_blank
 from readcache.core.model.view import View
@@ -31,6 +30,36 @@ MOST_POSITIONS = 8
 MOST_MATCHES = 2_000
 
 May = Callable[[VisibleSpan, MappedSpan], bool]
+
+
+class Sources:
+    """The sources of one call.
+
+    `same_batch`: True if a delivery was refused because it may appear after this call. It belongs to the call's own
+    batch, or it was logged after the call had started.
+    """
+
+    __slots__ = ("_call", "_oldest", "same_batch")
+
+    def __init__(self, view: View, call: Call, policy: Policy) -> None:
+        self._call = call
+        self._oldest = -1 if policy.horizon_tokens is None else view.calls.tokens - policy.horizon_tokens
+        self.same_batch = False
+
+    def allow(self, delivery: Delivery) -> bool:
+        """Return True if a marker may name this delivery as its source.
+
+        The delivery must come from another call, be inside `Policy.horizon_tokens`, and be certain to appear before
+        this call.
+        """
+        event = delivery.event
+        if event.call_id == self._call.call_id or event.when.tokens < self._oldest:
+            return False
+        at_once = event.when.batch != "" and event.when.batch == self._call.batch
+        if at_once or 0 <= self._call.started < event.when.call:
+            self.same_batch = True
+            return False
+        return True
 
 
 def find_visible(

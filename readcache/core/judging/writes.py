@@ -12,14 +12,13 @@ from dataclasses import replace
 from readcache.core.judging.notices import find_complaints
 from readcache.core.judging.protect import kept_label, leads_to_protected, may_keep
 from readcache.core.model.call import Call
-from readcache.core.model.claims import Authored, Claim, FileLines, Reading, Write
+from readcache.core.model.claims import Authored, Claim, FileLines, Reading, Write, concerns
 from readcache.core.model.events import Delivered, Event, MappedSpan, Moment, Origin, Wrote
 from readcache.core.model.paths import matches_any
 from readcache.core.model.policy import Policy
 from readcache.core.model.reply import Reason
 from readcache.core.model.text import count_lines, split_lines
 from readcache.core.model.view import View
-from readcache.core.model.writes import concerns
 
 
 def split_writes(reading: Reading) -> tuple[list[Write], list[Write]]:

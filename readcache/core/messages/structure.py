@@ -1,11 +1,16 @@
-"""The structure of message lists: which lists are well formed, where a list may be split, and how to repair a list.
+"""The structure of message lists: turns, which lists are well formed, where a list may be split, and how to repair it.
+
+A *response* is one answer of the model. It may consist of several adjacent messages of the assistant, because some
+harnesses and OpenAI's Responses API write one message for each block. A *turn* is a response and everything up to the
+next one. It begins with the assistant and not with the user. An agent that works alone has one user message and many
+turns. A border at the last user message would protect all of these turns or none.
 
 A well-formed list has four properties. They come from OpenHands' software-agent-sdk, applied to messages instead of its
 events:
 
 - One result for each call: the first one. A late second result (crash recovery) is dropped.
 - Calls and results together: a list has both or neither, and no split separates them.
-- Whole batches: either all calls of one response (see `turns`) have their results, or none of these calls is left.
+- Whole batches: either all calls of one response have their results, or none of these calls is left.
 - Whole thinking loops. A response with thinking and calls is one unit with the responses without thinking that continue
   from its results. Anthropic's API checks the thinking with which a tool loop began.
 
@@ -22,7 +27,30 @@ from itertools import pairwise
 
 from readcache.core.messages.blocks import RESULT_ROLES, Raw, as_mapping, blocks_key
 from readcache.core.messages.messages import Kind, Message, Part, normalise, normalise_one
-from readcache.core.messages.turns import is_response, turn_starts
+
+
+def is_response(message: Message) -> bool:
+    """Return True for a message of the model, by its role or by its parts."""
+    return message.role == "assistant" or any(part.kind in (Kind.CALL, Kind.THINKING) for part in message.parts)
+
+
+def turn_starts(messages: Sequence[Message]) -> list[int]:
+    """Return the indexes at which responses, and with them turns, begin."""
+    starts, was_response = [], False
+    for index, message in enumerate(messages):
+        if is_response(message) and not was_response:
+            starts.append(index)
+        was_response = is_response(message)
+    return starts
+
+
+def last_turns(messages: Sequence[Message], count: int) -> int:
+    """Return the index at which the last `count` turns begin; 0 if there are at most `count` turns."""
+    if count <= 0:
+        return len(messages)
+    starts = turn_starts(messages)
+    return starts[-count] if len(starts) > count else 0
+
 
 # The keys of calls and thinking outside of `content`, in OpenAI's shape and the shapes that extend it.
 BESIDE_CONTENT = ("tool_calls", "function_call", "thinking_blocks", "reasoning_content")

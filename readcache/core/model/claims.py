@@ -5,12 +5,21 @@ bytes confirm. A wrong claim can lose a saving but never hide a change.
 
 Lines are 1-based and inclusive; an end of None is the end of the file. A *key* names the file that lines belong to: a
 canonical absolute path, or `git:REV:path` for a blob.
+
+One rule says which files a write concerns: `concerns`. Invalidation, the order of a call's events, and `explain` use
+it. A write names one of these:
+- a file;
+- a directory, with everything below it;
+- a glob, in which `*` is any text, including slashes: `*/src/a.py` names the file at that path below any directory;
+- WHOLE_TREE, any file.
 """
 
 from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from functools import lru_cache
 
 Range = tuple[int, int | None]
 
@@ -50,7 +59,7 @@ Claim = FileLines | Literal | Anything
 class Write:
     """A file that the command wrote, or may have written, before it printed claim number `before`."""
 
-    key: str  # a path, a directory, a pattern, or WHOLE_TREE: see `writes.concerns`
+    key: str  # a path, a directory, a pattern, or WHOLE_TREE: see `concerns`
     before: int  # claims[before:] print the files' content after the write
     is_certain: bool = True  # False: a program's text in the command names the file
 
@@ -121,3 +130,23 @@ def glob_stem(key: str) -> str | None:
     """Return the part of a glob pattern before its first `*`, `?` or `[`; None if the key is not a pattern."""
     first = [at for at in map(key.find, "*?[") if at >= 0]
     return key[: min(first)] if first else None
+
+
+def concerns(written: str, key: str) -> bool:
+    """Return True if a write to `written` concerns the file of `key`. `*.py` and `/w/src` concern /w/src/a.py."""
+    if written in (key, WHOLE_TREE) or key.startswith(written.rstrip("/") + "/"):
+        return True
+    return glob_stem(written) is not None and fnmatchcase(key, written)
+
+
+@lru_cache(maxsize=4096)
+def file_name_of(written: str) -> str | None:
+    """Return the file name shared by all files that a write to the pattern `*/…` concerns; None for other writes."""
+    name = written.rpartition("/")[2]
+    return name if written.startswith("*/") and name and glob_stem(name) is None else None
+
+
+def common_prefix(written: str) -> str:
+    """Return the common prefix of all keys that a write to a file, directory or glob concerns."""
+    stem = glob_stem(written)
+    return written.rstrip("/") if stem is None else stem

@@ -124,7 +124,7 @@ class Delivered:
 
 @dataclass(frozen=True, slots=True)
 class Wrote:
-    """The agent wrote the files `keys` (see `writes.concerns`), or a command may have written the files
+    """The agent wrote the files `keys` (see `claims.concerns`), or a command may have written the files
     `possible_writes`. Earlier deliveries of all these files are stale."""
 
     call_id: str

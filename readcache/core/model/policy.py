@@ -298,7 +298,7 @@ class Policy:
             return count_by_chars(text)
 
     def forbids(self, text: str) -> bool:
-        """Return True if a pattern of `never` matches the text. `shell.never` decides which part of a command is
+        """Return True if a pattern of `never` matches the text. `is_answer` decides which part of a command is
         matched."""
         return self._never is not None and self._never.search(text) is not None
 
@@ -311,3 +311,16 @@ class Rules:
     policy: Policy
     tag: str
     host: str = ""
+
+
+_JOINS = re.compile(r"&&|[;|&(){`]|\b(?:then|do|else)\b")  # a command may begin after one of these
+
+
+def is_answer(command: str, policy: Policy = Policy()) -> bool:
+    """Return True if a pattern of `policy.never` matches at the beginning of a line or of a command.
+
+    The patterns see the bodies of heredocs, too. The output of a command that only looks like an answer is shown in
+    full.
+    """
+    command = command.replace("\\\n", " ")
+    return policy.forbids(command) or policy.forbids(_JOINS.sub("\n", command))

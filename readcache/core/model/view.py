@@ -13,15 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from readcache.core.model.call_ids import CallIds
-from readcache.core.model.calls import Calls
+from readcache.core.model.calls import CallIds, Calls
 from readcache.core.model.events import Amended, Compacted, Delivered, Event, Forgot, Rewound, Wrote
-from readcache.core.model.key_names import KeyNames
-from readcache.core.model.key_view import Delivery, Invalidation, KeyView, VisibleSpan
-from readcache.core.model.line_cache import LineCache
+from readcache.core.model.key_view import Delivery, Invalidation, KeyView, LineCache, VisibleSpan
 from readcache.core.model.spans import subtract
 from readcache.core.model.unconfirmed import with_amended, without_text
-from readcache.core.model.view_indexes import IdenticalOutputs, Steps
+from readcache.core.model.view_indexes import IdenticalOutputs, KeyNames, Steps
 
 
 class View:

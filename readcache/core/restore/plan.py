@@ -1,6 +1,6 @@
 """The restore plan: lines that a compactor should restore verbatim, and the section that contains them.
 
-`choose` makes the plan; `rank` decides which results are worth their tokens.
+`choose` makes the plan, and decides which results are worth their tokens.
 """
 
 from __future__ import annotations

@@ -15,9 +15,15 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from readcache.core.shell.heredocs import PendingHeredoc, pending_heredoc, read_body
 from readcache.core.shell.syntax import Redirect, Refused, Unknown, Word
-from readcache.core.shell.words import LONGEST_SUBSCRIPT, read_word, skip_arithmetic
+from readcache.core.shell.words import (
+    LONGEST_SUBSCRIPT,
+    PendingHeredoc,
+    pending_heredoc,
+    read_body,
+    read_word,
+    skip_arithmetic,
+)
 
 
 class TokenKind(enum.Enum):

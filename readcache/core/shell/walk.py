@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 
 from readcache.core.model.claims import Reading
 from readcache.core.model.paths import canonical_path
-from readcache.core.shell.arguments import Arg, CannotTell, Program, text_arg
-from readcache.core.shell.expansion import Redirected, arg_of, written_by
+from readcache.core.shell.arguments import Arg, CannotTell, Program, Redirected, arg_of, text_arg, written_by
 from readcache.core.shell.parse import parse_command, simple_commands
 from readcache.core.shell.readers import hands_on
 from readcache.core.shell.state import ShellState

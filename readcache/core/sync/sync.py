@@ -27,8 +27,7 @@ from readcache.core.model.view import View
 from readcache.core.sync.amend import amend, answer_shown
 from readcache.core.sync.locate import body, extract_rest, locate, locate_stale, longest_run
 from readcache.core.sync.repair import Remaining, repair_markers, stale_markers
-from readcache.core.sync.returned import LoggedMarkers, Made, unescaped
-from readcache.core.sync.rewrites import Edit, MarkerEdit, plan_edits
+from readcache.core.sync.rewrites import Edit, LoggedMarkers, Made, MarkerEdit, plan_edits, unescaped
 from readcache.core.sync.search import Location, Search
 from readcache.core.sync.texts import MessageText, MessageTexts
 

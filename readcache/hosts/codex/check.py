@@ -57,7 +57,7 @@ def _ask(program: str, asked: Sequence[Mapping[str, Any]], root: str) -> Any:
 
 def trial_events(directory: str) -> list[dict[str, Any]]:
     """Return the events of two reads of one file. The hook must shorten the second."""
-    from readcache.hosts.trial import TEXT, two_reads
+    from readcache.hosts.checks import TEXT, two_reads
 
     def asked(name: str) -> list[dict[str, Any]]:
         call = {"type": "function_call", "name": "exec_command", "call_id": name}

@@ -32,7 +32,7 @@ def nothing_forbids(target: InstallTarget) -> str:
 
 def trial_chat(directory: str) -> list[dict[str, Any]]:
     """Return the events of two reads of one file. The hook must shorten the second."""
-    from readcache.hosts.trial import TEXT, two_reads
+    from readcache.hosts.checks import TEXT, two_reads
 
     def shown(name: str) -> list[dict[str, Any]]:
         part = {"functionResponse": {"id": name, "response": {"output": TEXT}}}

@@ -12,7 +12,7 @@ from readcache import Session
 from readcache.context import mend_and_clear
 from readcache.hosts.adapter_settings import AdapterSettings
 from readcache.hosts.langchain.messages import as_chat, call_ids, messages_of
-from readcache.hosts.shell_directory import ShellDirectory
+from readcache.hosts.tool_results import ShellDirectory
 
 
 class AgentReader:

@@ -1,16 +1,33 @@
-"""opencode: a plugin in JavaScript. `plugin.js` has its code."""
+"""opencode: a plugin in JavaScript. `plugin.js` has its code. `doctor --fire` runs it with a scripted model."""
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from readcache.hosts.host import Entry, Host, InstallTarget, OwnFile
 from readcache.hosts.plugin import plugin_text
+from readcache.hosts.scripted import Scripted, chat_answer
 
-if TYPE_CHECKING:
-    from readcache.hosts.scripted import Scripted
+
+def scripted_like_opencode(program: str) -> Scripted:
+    """Return how to run `program`, which reads its settings from environment variables whose names start with its own
+    name."""
+
+    def environment(url: str) -> dict[str, str]:
+        model = {"name": "model", "limit": {"context": 100_000, "output": 8000}}
+        options = {"baseURL": f"{url}/v1", "apiKey": "none"}
+        provider = {"npm": "@ai-sdk/openai-compatible", "options": options, "models": {"model": model}}
+        named = dict.fromkeys(("model", "small_model"), "scripted/model")
+        off = {"autoupdate": False, "share": "disabled", "lsp": False, "formatter": False, "snapshot": False}
+        config = {"provider": {"scripted": provider}, **named, **off, "permission": {"bash": "allow"}}
+        # It installs a package of its own beside plugins, which the readcache plugin does not need.
+        offline = {"npm_config_offline": "true", f"{program.upper()}_DISABLE_MODELS_FETCH": "1"}
+        return {f"{program.upper()}_CONFIG_CONTENT": json.dumps(config), **offline}
+
+    words = (program, "run", "--model", "scripted/model", "go on")
+    return Scripted(words, environment, lambda _: {}, '"tool_call_id"', chat_answer)
 
 
 def host_like_opencode(name: str) -> Host:
@@ -28,8 +45,6 @@ def host_like_opencode(name: str) -> Host:
         return [OwnFile(path(target), plugin_text(target, name, "opencode/plugin.js"))]
 
     def scripted() -> Scripted:
-        from readcache.hosts.opencode.scripted import scripted_like_opencode
-
         return scripted_like_opencode(name)
 
     return Host(

@@ -1,16 +1,29 @@
-"""pi: an extension in JavaScript. `extension.js` has its code."""
+"""pi: an extension in JavaScript. `extension.js` has its code. `doctor --fire` runs pi with a scripted model."""
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from readcache.hosts.host import Entry, Host, InstallTarget, OwnFile
 from readcache.hosts.plugin import plugin_text
+from readcache.hosts.scripted import Scripted, chat_answer
 
-if TYPE_CHECKING:
-    from readcache.hosts.scripted import Scripted
+
+def _files(url: str) -> dict[str, str]:
+    limits = {"id": "model", "contextWindow": 100_000, "maxTokens": 8000}
+    provider = {"baseUrl": f"{url}/v1", "api": "openai-completions", "apiKey": "none", "models": [limits]}
+    return {".pi/agent/models.json": json.dumps({"providers": {"scripted": provider}})}
+
+
+SCRIPTED = Scripted(
+    ("pi", "-p", "--provider", "scripted", "--model", "model", "go on"),
+    lambda _: {"PI_OFFLINE": "1"},
+    _files,
+    '"tool_call_id"',
+    chat_answer,
+)
 
 
 def _path(target: InstallTarget) -> str:
@@ -27,8 +40,6 @@ def _changes(target: InstallTarget) -> Sequence[Entry | OwnFile]:
 
 
 def _scripted() -> Scripted:
-    from readcache.hosts.pi.scripted import SCRIPTED
-
     return SCRIPTED
 
 

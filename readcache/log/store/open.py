@@ -37,7 +37,7 @@ def open_store(spec: str | os.PathLike[str] | None) -> Store:
     Raise StoreError if the store cannot be opened.
     """
     if spec is None:
-        from readcache.log.store.memory import MemoryStore
+        from readcache.log.store.protocol import MemoryStore
 
         return MemoryStore()
     path = os.fspath(spec)

@@ -6,12 +6,12 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from readcache.core.model.claims import concerns
 from readcache.core.model.events import Amended, Compacted, Delivered, Event, Forgot, Origin, Rewound, Wrote
-from readcache.core.model.immediate_rereads import size_of
 from readcache.core.model.reply import Outcome
+from readcache.core.model.rereads import size_of
 from readcache.core.model.spans import Span, SpanMap, merge_spans, subtract
 from readcache.core.model.view import View
-from readcache.core.model.writes import concerns
 
 _TAKES_AWAY = (Compacted, Forgot, Rewound, Amended)
 

@@ -14,12 +14,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from readcache import Mode, Policy, RestorePlan, Session
+from readcache import Mode, Outcome, Policy, Reply, RestorePlan, Session
 from readcache.core.model.policy import Prices
 from readcache.core.model.spec.marker import Finding
 from readcache.core.model.spec.world import World
 from readcache.core.model.tool_call import ToolCall
-from readcache.report.replay.answers import answer_recorded, show_restored
 from readcache.report.replay.bills import USUAL, Carried
 from readcache.report.replay.replay_totals import PolicyTotals
 from readcache.transcripts.records import HistoryRemoval
@@ -224,3 +223,20 @@ class PolicyRun:
         counts.update({name: stats.get(name, 0) for name in FROM_SESSION})
         self._session.close()
         return self._totals
+
+
+def answer_recorded(session: Session, call: ToolCall) -> Reply | None:
+    """Record the call and its writes. Return the session's reply; None if the call is not judged, so that its result
+    stays unchanged."""
+    reply = session.answer(call) if call.is_judged else None
+    for written in call.writes:
+        session.wrote(written.path, content=written.content, call_id=call.call_id)
+    return reply
+
+
+def show_restored(session: Session, calls: Iterable[ToolCall]) -> None:
+    """Record that the host showed these calls to the reader in full."""
+    for call in calls:
+        reply = answer_recorded(session, call)
+        if reply is not None and reply.outcome is not Outcome.FULL:
+            session.settle(call.call_id, call.output)

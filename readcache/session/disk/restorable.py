@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import Iterable, Sequence
 
 from readcache.core.model.text import split_lines
-from readcache.core.restore.refuse import why_not_name, why_not_text
+from readcache.core.restore.fit import why_not_name, why_not_text
 from readcache.session.disk.files import read_lines
 
 # Seconds that git may take. It looks only at names and at its index, which takes 15 ms for a thousand paths.

@@ -10,8 +10,7 @@ from readcache import Sessions
 from readcache.hosts.claude_code.proof import TranscriptProof
 from readcache.hosts.hooks import end_event
 from readcache.hosts.judged_lists import JudgedLists, ListChanges, ListPart, entries
-from readcache.hosts.shell_directory import ShellDirectory
-from readcache.hosts.tool_results import answer_tool, put_back, tool_kinds
+from readcache.hosts.tool_results import ShellDirectory, answer_tool, put_back, tool_kinds
 from readcache.transcripts import codex
 from readcache.transcripts.claude_code import Transcript
 from readcache.transcripts.codex import Rollout

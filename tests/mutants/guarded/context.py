@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from readcache.context import api, clearing, compaction, notes, split, summary
-from readcache.context.duplicates import KeptResults
-from readcache.context.edits import edits
-from readcache.context.file_map import file_map
+from readcache.context import clearing, compaction, formed, notes, split, summary
+from readcache.context.file_map import edits, file_map
 from readcache.context.formed import sendable, well_formed
-from readcache.context.outdated import LaterReads, first_that_pays
-from readcache.context.prompt import known_lines, summary_in
 from readcache.context.pruner import prune, prune_messages, repair_list
+from readcache.context.summary import known_lines, summary_in
+from readcache.context.superseded import KeptResults, LaterReads, first_that_pays
 from readcache.context.tool_calls import failed_and_wrote_nothing, overwritten
 from tests.mutants.guarded.patching import gives, guarded, instead, takes
 
@@ -84,12 +82,12 @@ CONTEXT = (
     ),
     guarded(
         "an overflow is an error like any other",
-        gives(api.is_overflow, lambda _: False),
+        gives(formed.is_overflow, lambda _: False),
         "context/test_compactor.py::test_providers_say_overflow_in_their_ways",
     ),
     guarded(
         "the usage of an answer is not read",
-        gives(api.prompt_tokens, lambda _: None),
+        gives(formed.prompt_tokens, lambda _: None),
         "context/test_ready_and_ask.py::test_the_usage_of_every_api_is_understood",
         "context/test_ready_and_ask.py::test_tokens_that_only_the_api_counts_count_at_the_next_request",
     ),

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from readcache.core.messages import editing, messages, structure, turns
+from readcache.context.summary import serialize_transcript
+from readcache.core.messages import editing, messages, structure
 from readcache.core.messages.messages import Kind, Message, Part
 from readcache.core.messages.tools import lines_read, tool_use
-from readcache.core.messages.transcript import serialize_transcript
 from tests.mutants.guarded.patching import gives, guarded, instead, takes
 
 
@@ -119,7 +119,7 @@ MESSAGES = (
     ),
     guarded(
         "one turn fewer is kept",
-        takes(turns.last_turns, lambda count, **_: {"count": count - 1}),
+        takes(structure.last_turns, lambda count, **_: {"count": count - 1}),
         "context/test_prune.py::test_the_last_turns_are_untouched",
     ),
     guarded(

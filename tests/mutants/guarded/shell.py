@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from readcache.core.model.claims import WHOLE_TREE, Authored, Claim, FileLines, Reading, Write, is_blob
-from readcache.core.shell.never import is_answer
+from readcache.core.model.policy import is_answer
 from readcache.core.shell.read import read_command
 from tests.mutants.guarded.patching import gives, guarded, takes
 
