@@ -1,7 +1,8 @@
-"""A client that sends a hook's event by HTTP: a plugin in a host that gives it no other way to a socket.
+"""HTTP on the socket of `readcache serve`, for clients that have it already.
 
-One POST a connection. Its body is a line of JSON that says for whom, as the head of the short way does, and the event.
-See docs/protocol.md.
+The body of a POST is a request in JSON. To the server that comes by itself, it is a hook's event: one POST a
+connection, whose body is a line of JSON that says for whom, as the head of the short way does, and the event. See
+docs/protocol.md.
 """
 
 from __future__ import annotations
@@ -16,10 +17,28 @@ from readcache.serve.short_client import CallHead, FrameClient
 
 if TYPE_CHECKING:
     from socket import socket
+    from typing import BinaryIO
 
 FIRST = b"P"  # of POST
 _MOST_LINE = 16 * 1024  # bytes of a header
 _MOST_BODY = 64 * 1024 * 1024  # bytes
+
+
+def read_post(stream: BinaryIO, most: int) -> bytes:
+    """Return the body of the next POST, b"" at the end. BrokenFrame for one of more than `most` bytes, OSError."""
+    size = 0
+    while (line := stream.readline(_MOST_LINE)).strip():
+        name, _, value = line.partition(b":")
+        size = int(value[:20]) if name.lower() == b"content-length" and value.strip().isdigit() else size
+    if size > most:
+        raise BrokenFrame(f"a request of {size} bytes: at most {most} are allowed here")
+    return stream.read(size)
+
+
+def send_answer(connection: socket, body: bytes, status: str = "", more: str = "") -> None:
+    """Answer a POST. `more`: header fields. OSError."""
+    head = f"HTTP/1.1 {status or ('200 OK' if body else '202 Accepted')}\r\nContent-Type: application/json\r\n"
+    connection.sendall(f"{head}Content-Length: {len(body)}\r\n{more}\r\n".encode() + body)
 
 
 class HttpClient(FrameClient):
@@ -31,13 +50,8 @@ class HttpClient(FrameClient):
 
     def read_head(self) -> CallHead:
         """See `FrameClient`."""
-        size = 0
         with self._connection.makefile("rb") as stream:
-            while (line := stream.readline(_MOST_LINE)).strip():
-                name, _, value = line.partition(b":")
-                size = int(value) if name.lower() == b"content-length" and value.strip().isdigit() else size
-            body = stream.read(min(size, _MOST_BODY))
-        first, _, event = body.partition(b"\n")
+            first, _, event = read_post(stream, _MOST_BODY).partition(b"\n")
         self._frames[0] = b"I", event
         try:
             given = json.loads(first)
@@ -56,5 +70,4 @@ class HttpClient(FrameClient):
         """See `FrameClient`."""
         if letter != TAKEN:
             status, body = ("200 OK", data) if letter == b"T" else ("409 Conflict", data.rstrip(b"\0"))
-            head = f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
-            self._connection.sendall(head.encode() + body)
+            send_answer(self._connection, body, status, "Connection: close\r\n")

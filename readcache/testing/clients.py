@@ -5,9 +5,9 @@ program that drives your client.
         driver = ("build/my-driver",)
 
 The program is given the client's deadline in milliseconds, and the words that start the server. Each line on its stdin
-is a request as the protocol has it, without an id; it lets the client ask that, and prints a line before it reads the
-next one: {"result": …}, as the server gave it, or {"error": …}, where the real output is to be shown. It ends with
-stdin, and the server with it.
+is a request as the protocol has it, without `jsonrpc` and `id`; it lets the client ask that, and prints a line before
+it reads the next one: {"result": …}, as the server gave it, or {"error": …}, where the real output is to be shown. It
+ends with stdin, and the server with it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ def say(text, end="\\n"):
     sys.stdout.write(text + end)
     sys.stdout.flush()
 def answer(request):
-    say(json.dumps({"id": request["id"], "result": request["params"]}))
+    assert request["jsonrpc"] == "2.0"
+    params = {name: value for name, value in request["params"].items() if name not in ("conversation", "agent")}
+    say(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": params}))
 for count, line in enumerate(sys.stdin):
     request = json.loads(line)
 """
@@ -55,7 +57,7 @@ class Driven:
         """The line that it prints: a result or an error. AssertionError for anything else."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        request = {"method": method, "conversation": "c", "agent": agent, "params": params}
+        request = {"method": method, "params": {"conversation": "c", "agent": agent, **params}}
         self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
         found = json.loads(self._process.stdout.readline() or "null")
@@ -158,7 +160,7 @@ class ClientConformance:
             assert client.ask("stats") == {"result": {"id": 5}}
 
     def test_an_answer_to_another_request_is_not_taken(self, tmp_path: Path) -> None:
-        others = 'say(\'{"id": null, "error": {"code": "bug"}}\\n{"id": 999, "result": {}}\'); answer(request)'
+        others = 'say(\'{"id": null, "error": {"code": -32603}}\\n{"id": 999, "result": {}}\'); answer(request)'
         with self.drive(tmp_path, others) as client:
             assert client.ask("stats", of="it") == {"result": {"of": "it"}}
 
