@@ -190,7 +190,7 @@ def _add_runs(alone: Any, add: Any) -> None:
     _flag(hook, *_ADVISE)
     _flag(hook, "--off", "answer nothing")
     _shared(hook, *HOST_OPTIONS, "store")
-    serve = alone("serve", "answer requests, a line of JSON each: see docs/protocol.md", "--socket /tmp/readcache.sock")
+    serve = alone("serve", "answer requests in JSON-RPC 2.0: see docs/protocol.md", "--socket /tmp/readcache.sock")
     text = "--socket for sandboxes: serve the calls of this conversation alone; may be repeated"
     _value(serve, "--session ID", text, dest="sessions", action="append")
     _value(serve, "--socket PATH", "listen on a Unix socket, for many clients; default: stdin and stdout")

@@ -1,1 +1,1 @@
-"""`readcache serve`: the methods of a session as lines of JSON."""
+"""`readcache serve`: the methods of a session by JSON-RPC."""

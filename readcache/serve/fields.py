@@ -73,7 +73,7 @@ def _fits(value: Any, schema: Schema) -> bool:
         return False
     if isinstance(value, str):
         return len(value) >= schema.get("minLength", 0) and value in schema.get("enum", [value])
-    if isinstance(value, list | dict):  # of what is in a `record`, only the type is checked here
+    if isinstance(value, list | dict):  # `checked` checks the properties of a `record`
         inner = schema.get("items") or schema.get("additionalProperties")
         return not inner or all(_fits(each, inner) for each in (value.values() if isinstance(value, dict) else value))
     least, above = schema.get("minimum", -MOST), schema.get("exclusiveMinimum", -math.inf)

@@ -1,8 +1,7 @@
 """HTTP on the socket of `readcache serve`, for clients that have it already.
 
-The body of a POST is a request in JSON. To the server that comes by itself, it is a hook's event: one POST a
-connection, whose body is a line of JSON that says for whom, as the head of the short way does, and the event. See
-docs/protocol.md.
+The body of a POST is a request in JSON-RPC. The server that comes by itself has one method, `hook`, and answers one
+POST a connection. See docs/protocol.md.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from readcache import __version__
 from readcache.process.plan import Caller
+from readcache.serve.fields import NOT_DONE
 from readcache.serve.frames import TAKEN, BrokenFrame
 from readcache.serve.short_client import CallHead, FrameClient
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 FIRST = b"P"  # of POST
 _MOST_LINE = 16 * 1024  # bytes of a header
-_MOST_BODY = 64 * 1024 * 1024  # bytes
+MOST_EVENT = 64 * 1024 * 1024  # bytes of a hook's event
 
 
 def read_post(stream: BinaryIO, most: int) -> bytes:
@@ -44,30 +44,30 @@ def send_answer(connection: socket, body: bytes, status: str = "", more: str = "
 class HttpClient(FrameClient):
     """It has its answer shown, or tells later what was shown instead."""
 
-    def __init__(self, connection: socket) -> None:
-        super().__init__(connection)
-        self._frames = [(b"I", b""), (b"S", b"0\0")]  # what it would say by the short way
-
     def read_head(self) -> CallHead:
         """See `FrameClient`."""
         with self._connection.makefile("rb") as stream:
-            first, _, event = read_post(stream, _MOST_BODY).partition(b"\n")
-        self._frames[0] = b"I", event
+            first, _, event = read_post(stream, MOST_EVENT).partition(b"\n")
         try:
-            given = json.loads(first)
+            request = json.loads(first)
+            self._id, given = request.get("id"), request.get("params", request)
+            # As the first builds sent it: `params` alone, and the event on the next line.
+            event = event if given is request else given["event"].encode()
+            self._frames = [(b"I", event), (b"S", b"0\0")]  # what it would say by the short way
             return CallHead(__version__, "", Caller("hook", [*given["words"]], given["cwd"], {**given["environ"]}))
-        except (KeyError, RecursionError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
             raise BrokenFrame(f"a request that cannot be read: {error}") from None
 
-    def read(self, most: int) -> tuple[bytes, bytes]:
+    def read(self, most: int) -> tuple[bytes, bytes]:  # noqa: ARG002  no event is longer than `MOST_EVENT`
         """See `FrameClient`."""
-        letter, data = self._frames.pop(0) if self._frames else (b"", b"")
-        if len(data) > most:
-            raise BrokenFrame(f"an event of {len(data)} bytes: at most {most} are allowed here")
-        return letter, data
+        return self._frames.pop(0) if self._frames else (b"", b"")
 
     def send(self, letter: bytes, data: bytes = b"") -> None:
         """See `FrameClient`."""
-        if letter != TAKEN:
-            status, body = ("200 OK", data) if letter == b"T" else ("409 Conflict", data.rstrip(b"\0"))
-            send_answer(self._connection, body, status, "Connection: close\r\n")
+        if letter == TAKEN:
+            return
+        is_answer, text = letter == b"T", data.rstrip(b"\0").decode("utf-8", "replace")
+        said = {"result": text} if is_answer else {"error": {"code": NOT_DONE, "message": text}}
+        body = text if self._id is None else json.dumps({"jsonrpc": "2.0", "id": self._id, **said})
+        status = "200 OK" if is_answer else "409 Conflict"
+        send_answer(self._connection, body.encode(), status, "Connection: close\r\n")

@@ -68,8 +68,8 @@ class Protocol:
         self, request: object, cancelling: Cancelling = nullcontext, replies: OpenReplies | None = None
     ) -> Answer | None:
         """The answer to one request, None if nobody waits for it. `cancelling(stop)` is entered while a command runs:
-        calling `stop` kills it. `replies`: those of the client's connection; None: all requests come from one
-        client."""
+        calling `stop` kills it. `replies`: the open replies of the client's connection; None: all requests come
+        from one client."""
         answer: Answer = {"jsonrpc": "2.0", "id": None}
         is_awaited = True
         try:

@@ -5,9 +5,9 @@ program that drives your client.
         driver = ("build/my-driver",)
 
 The program is given the client's deadline in milliseconds, and the words that start the server. Each line on its stdin
-is a request as the protocol has it, without `jsonrpc` and `id`; it lets the client ask that, and prints a line before
-it reads the next one: {"result": …}, as the server gave it, or {"error": …}, where the real output is to be shown. It
-ends with stdin, and the server with it.
+is a request of the protocol without `jsonrpc` and `id`. The program lets the client send it, and prints a line before
+it reads the next one. The line is {"result": …}, as the server gave it, or {"error": …} if the real output must be
+shown. It ends with stdin, and the server with it.
 """
 
 from __future__ import annotations

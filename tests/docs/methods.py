@@ -31,7 +31,7 @@ RESULTS = {
     "compact": "`changed`; if true, `messages`; `how`, `tokens_before`, `tokens_after`, `trouble` (why `summary`, the "
     "model's answer, was not used)",
     "compacted": "`restored_id`, `rewrites`. `restored`: a plan, as it was given",
-    "restored_section": "`section`: what to put behind the summary, the same text for the same `compaction` (the "
+    "restored_section": "`section`: what to put after the summary, the same text for the same `compaction` (the "
     "summary, or a name for it); it also does what `compacted` does. Give `keep`, the ids of all calls in the list, at "
     "each request",
     "rewind": "",
@@ -44,7 +44,7 @@ RESULTS = {
 
 
 def methods() -> str:
-    """Return the table of the methods, and that of the types of their parameters."""
+    """Return a table of the methods, and a table of their parameters' types."""
     rows, types = [], dict[str, dict[str, None]]()
     for name, method in METHODS.items():
         properties = method.params["properties"]

@@ -297,7 +297,7 @@ def test_the_form_of_the_first_builds_is_answered() -> None:
         answer = protocol.answer(sent)
         assert answer is not None
         assert (answer["id"], answer["result"]["outcome"]) == (1, outcome)
-    assert protocol.answer({"method": "stats", "conversation": "c"}), "it is no notification"
+    assert protocol.answer({"method": "stats", "conversation": "c"}), "it has no id and is not a notification"
 
 
 @pytest.mark.parametrize(
