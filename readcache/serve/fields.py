@@ -37,7 +37,7 @@ IDS: Schema = {"type": "array", "description": "a list of texts", "items": TEXT}
 COUNT_OR_IDS: Schema = {"anyOf": [LINE, IDS], "description": "a whole number from 0 up, or a list of texts"}
 MESSAGES: Schema = {"type": "array", "description": "a list of objects", "items": OBJECT}
 NAMES: Schema = {"type": "object", "description": "an object with texts", "additionalProperties": TEXT}
-ID: Schema = {"anyOf": [TEXT, STATUS], "description": "a text or a whole number"}
+ID: Schema = {"anyOf": [TEXT, STATUS | {"maximum": 2**64}], "description": "a text or a whole number"}
 VERSION: Schema = {"type": "string", "description": "the text 2.0", "enum": ["2.0"]}
 
 _TYPES: Mapping[str, Any] = {"string": str, "boolean": bool, "integer": int, "object": dict, "array": list}
@@ -76,8 +76,8 @@ def _fits(value: Any, schema: Schema) -> bool:
     if isinstance(value, list | dict):  # `checked` checks the properties of a `record`
         inner = schema.get("items") or schema.get("additionalProperties")
         return not inner or all(_fits(each, inner) for each in (value.values() if isinstance(value, dict) else value))
-    least, above = schema.get("minimum", -MOST), schema.get("exclusiveMinimum", -math.inf)
-    return bool(least <= value <= MOST and value > above)
+    least, most = schema.get("minimum", -MOST), schema.get("maximum", MOST)
+    return bool(least <= value <= most and value > schema.get("exclusiveMinimum", -math.inf))
 
 
 def strict_json(text: str) -> Any:

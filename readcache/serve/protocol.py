@@ -75,8 +75,10 @@ class Protocol:
         try:
             if isinstance(request, RequestError):
                 raise request
+            if isinstance(request, dict) and type(request.get("id")) in (str, int):
+                answer["id"] = request["id"]
             given = checked("a request", request, _REQUEST, fields.INVALID_REQUEST)
-            answer["id"], is_awaited = given.get("id"), "id" in given or "jsonrpc" not in given
+            is_awaited = "id" in given or "jsonrpc" not in given
             answer["result"] = self._result(given, cancelling, replies or self._replies)
         except RequestError as error:
             answer["error"] = {"code": error.code, "message": str(error)}

@@ -269,6 +269,15 @@ def test_what_is_wrong_with_a_request_is_said_in_words(request_: object, code: i
     assert answer is not None
     assert answer["error"]["code"] == code
     assert what in answer["error"]["message"]
+    has_id = isinstance(request_, dict) and request_.get("id") == 1
+    assert answer["id"] == (1 if has_id else None), "a client waits for the answer to its id"
+
+
+@pytest.mark.parametrize("name", ["", "a", 0, -1, 2**63, 2**64 - 1])
+def test_an_answer_has_the_id_of_its_request(name: object) -> None:
+    answer = Client().protocol.answer({**request(), "id": name})
+    assert answer is not None
+    assert (answer["id"], "result" in answer) == (name, True)
 
 
 def test_a_bug_is_an_error_that_leaves_the_real_output(monkeypatch: pytest.MonkeyPatch) -> None:
