@@ -192,7 +192,7 @@ def _add_runs(alone: Any, add: Any) -> None:
     _flag(hook, *_ADVISE)
     _flag(hook, "--off", "answer nothing")
     _shared(hook, *HOST_OPTIONS, "store")
-    text = "serve requests, one JSON object per line; see docs/protocol.md"
+    text = "serve JSON-RPC 2.0 requests; see docs/protocol.md"
     serve = alone("serve", text, "--socket /tmp/readcache.sock")
     text = "with --socket: serve only sandbox calls of this conversation; may be repeated"
     _value(serve, "--session ID", text, dest="sessions", action="append")

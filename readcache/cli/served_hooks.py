@@ -15,13 +15,13 @@ from readcache.process.settings import Settings
 from readcache.process.state import is_off, store_file
 from readcache.process.tidy import tidy_once_a_day
 from readcache.serve.frames import TAKEN, texts
+from readcache.serve.http import MOST_EVENT
 from readcache.serve.short_client import MOST_WORD, FrameClient
 
 if TYPE_CHECKING:
     from readcache.process.plan import Caller
 
-MOST_EVENT = 64 * 1024 * 1024  # bytes
-MOST_READERS = 320  # kept in memory; each keeps two files open, and a process may have 1,024
+MOST_READERS = 320  # held in memory: each has two files open, and a process may have 1,024
 
 
 class ServedHooks:

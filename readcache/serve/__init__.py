@@ -1,1 +1,1 @@
-"""`readcache serve`: the methods of a session, called with lines of JSON."""
+"""`readcache serve`: the methods of a session by JSON-RPC."""

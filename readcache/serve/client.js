@@ -3,10 +3,19 @@ import { spawn } from "node:child_process"
 
 /** @typedef {{ conversation: string, agent?: string }} ReadcacheReader */
 
-// The first request starts the server. It is started at most `mostStarts` times. `ask` resolves to the result of a
-// method, or rejects: then show the model the real output. It waits at most `deadline` milliseconds. A server that
-// misses the deadline is not asked again until it answers. After `aside` milliseconds it is killed, and another one is
-// started. A server that prints anything except answers is killed immediately.
+/**
+ * @param {string} method
+ * @param {ReadcacheReader} reader
+ * @param {Record<string, unknown>} params
+ * @param {number} [id] none for a notification
+ */
+const requestLine = (method, reader, params, id) =>
+  JSON.stringify({ jsonrpc: "2.0", id, method, params: { ...reader, ...params } }) + "\n"
+
+// The server is started when it is first asked, and at most `mostStarts` times. `ask` gives the result of a method, or
+// rejects: then show the model the real output. It waits at most `deadline` milliseconds. A server that misses the deadline
+// is not asked again until it answers; after `aside` milliseconds it is ended, and another one started. A server that
+// prints anything but answers is ended at once.
 class ReadcacheServer {
   /** @type {import("node:child_process").ChildProcessByStdio<import("node:stream").Writable, import("node:stream").Readable, null> | undefined} */
   #child
@@ -87,20 +96,19 @@ class ReadcacheServer {
         if (this.#child === child) this.#lateSince ||= Date.now()
         reject(new Error("readcache serve is too slow"))
       }, this.deadline)
-      child.stdin.write(JSON.stringify({ id, method, ...reader, params }) + "\n")
+      child.stdin.write(requestLine(method, reader, params, id))
     })
     return answer.finally(() => (clearTimeout(timer), this.#waiting.delete(id)))
   }
 
   /**
-   * Send a request after the earlier ones, without waiting for its answer. Return false if no server runs; only `ask`
-   * starts one.
+   * Sends a notification, after the requests before it. False if no server runs: it is started by `ask`.
    * @param {string} method
    * @param {ReadcacheReader} reader
    * @param {Record<string, unknown>} params
    */
   tell(method, reader, params) {
-    return this.#child?.stdin.write(JSON.stringify({ id: ++this.#last, method, ...reader, params }) + "\n") !== undefined
+    return this.#child?.stdin.write(requestLine(method, reader, params)) !== undefined
   }
 
   end() {

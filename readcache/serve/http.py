@@ -1,7 +1,7 @@
-"""A client that sends a hook's event by HTTP: a plugin in a host that gives it no other way to a socket.
+"""HTTP on the socket of `readcache serve`, for clients that have it already.
 
-Each connection has one POST. Its body is a line of JSON and the event. The line describes the caller, as the head of
-the frame protocol does. See docs/protocol.md.
+The body of a POST is a request in JSON-RPC. The server that comes by itself has one method, `hook`, and answers one
+POST a connection. See docs/protocol.md.
 """
 
 from __future__ import annotations
@@ -11,50 +11,63 @@ from typing import TYPE_CHECKING
 
 from readcache import __version__
 from readcache.process.plan import Caller
+from readcache.serve.fields import NOT_DONE
 from readcache.serve.frames import TAKEN, BrokenFrame
 from readcache.serve.short_client import CallHead, FrameClient
 
 if TYPE_CHECKING:
     from socket import socket
+    from typing import BinaryIO
 
 FIRST = b"P"  # the first byte of POST
 _MOST_LINE = 16 * 1024  # bytes of a header
-_MOST_BODY = 64 * 1024 * 1024  # bytes
+MOST_EVENT = 64 * 1024 * 1024  # bytes of a hook's event
+
+
+def read_post(stream: BinaryIO, most: int) -> bytes:
+    """Return the body of the next POST, b"" at the end. BrokenFrame for one of more than `most` bytes, OSError."""
+    size = 0
+    while (line := stream.readline(_MOST_LINE)).strip():
+        name, _, value = line.partition(b":")
+        size = int(value[:20]) if name.lower() == b"content-length" and value.strip().isdigit() else size
+    if size > most:
+        raise BrokenFrame(f"a request of {size} bytes: at most {most} are allowed here")
+    return stream.read(size)
+
+
+def send_answer(connection: socket, body: bytes, status: str = "", more: str = "") -> None:
+    """Answer a POST. `more`: header fields. OSError."""
+    head = f"HTTP/1.1 {status or ('200 OK' if body else '202 Accepted')}\r\nContent-Type: application/json\r\n"
+    connection.sendall(f"{head}Content-Length: {len(body)}\r\n{more}\r\n".encode() + body)
 
 
 class HttpClient(FrameClient):
     """The client of one HTTP connection. Its host shows the answer, or a later event says what was shown instead."""
 
-    def __init__(self, connection: socket) -> None:
-        super().__init__(connection)
-        self._frames = [(b"I", b""), (b"S", b"0\0")]  # its frames in the frame protocol
-
     def read_head(self) -> CallHead:
         """See `FrameClient`."""
-        size = 0
         with self._connection.makefile("rb") as stream:
-            while (line := stream.readline(_MOST_LINE)).strip():
-                name, _, value = line.partition(b":")
-                size = int(value) if name.lower() == b"content-length" and value.strip().isdigit() else size
-            body = stream.read(min(size, _MOST_BODY))
-        first, _, event = body.partition(b"\n")
-        self._frames[0] = b"I", event
+            first, _, event = read_post(stream, MOST_EVENT).partition(b"\n")
         try:
-            given = json.loads(first)
+            request = json.loads(first)
+            self._id, given = request.get("id"), request.get("params", request)
+            # As the first builds sent it: `params` alone, and the event on the next line.
+            event = event if given is request else given["event"].encode()
+            self._frames = [(b"I", event), (b"S", b"0\0")]  # what it would say by the short way
             return CallHead(__version__, "", Caller("hook", [*given["words"]], given["cwd"], {**given["environ"]}))
-        except (KeyError, RecursionError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
             raise BrokenFrame(f"a request that cannot be read: {error}") from None
 
-    def read(self, most: int) -> tuple[bytes, bytes]:
+    def read(self, most: int) -> tuple[bytes, bytes]:  # noqa: ARG002  no event is longer than `MOST_EVENT`
         """See `FrameClient`."""
-        letter, data = self._frames.pop(0) if self._frames else (b"", b"")
-        if len(data) > most:
-            raise BrokenFrame(f"an event of {len(data)} bytes: at most {most} are allowed here")
-        return letter, data
+        return self._frames.pop(0) if self._frames else (b"", b"")
 
     def send(self, letter: bytes, data: bytes = b"") -> None:
         """See `FrameClient`."""
-        if letter != TAKEN:
-            status, body = ("200 OK", data) if letter == b"T" else ("409 Conflict", data.rstrip(b"\0"))
-            head = f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
-            self._connection.sendall(head.encode() + body)
+        if letter == TAKEN:
+            return
+        is_answer, text = letter == b"T", data.rstrip(b"\0").decode("utf-8", "replace")
+        said = {"result": text} if is_answer else {"error": {"code": NOT_DONE, "message": text}}
+        body = text if self._id is None else json.dumps({"jsonrpc": "2.0", "id": self._id, **said})
+        status = "200 OK" if is_answer else "409 Conflict"
+        send_answer(self._connection, body.encode(), status, "Connection: close\r\n")

@@ -1,4 +1,4 @@
-"""A client of the JSON protocol: one line for each request, and one line for each answer."""
+"""A client that speaks JSON."""
 
 from __future__ import annotations
 
@@ -6,19 +6,22 @@ import contextlib
 import select
 import threading
 from collections.abc import Callable, Iterator
+from typing import BinaryIO
 
+from readcache.serve.fields import NOT_DONE, RequestError
 from readcache.serve.open_replies import OpenReplies
-from readcache.serve.protocol import MOST_BYTES, Protocol, RequestError, parse, to_line
+from readcache.serve.protocol import MOST_BYTES, Protocol, parse, to_line
 
 MOST_COMMANDS = 32  # running for one client at the same time
 CHUNK = 65536
 
 
 class JsonClient:
-    """One client. `read` yields its requests, and `write` sends answers to the file descriptor `fd`."""
+    """One client. `read` returns its next request, b"" after the last, None for one that is too long. `write` sends an
+    answer, b"" for none, to the file descriptor `fd`. Both may raise OSError."""
 
     def __init__(
-        self, protocol: Protocol, read: Callable[[int], bytes], write: Callable[[bytes], None], fd: int
+        self, protocol: Protocol, read: Callable[[], bytes | None], write: Callable[[bytes], None], fd: int
     ) -> None:
         self._protocol, self._read, self._write, self.fd = protocol, read, write, fd
         self._writing = threading.Lock()  # answers do not mix
@@ -28,14 +31,12 @@ class JsonClient:
         self._replies = OpenReplies()
 
     def serve(self) -> None:
-        """Answer the client until it has sent its last request and its commands have ended.
-
-        If the client has left, kill its commands.
-        """
-        with contextlib.suppress(OSError):  # the client has left, or does not read its answers
-            for line in lines(self._read):
-                self._take(parse(line))
-                del line  # it may be large, and the next one may never come
+        """Until the client has sent its last request, and what it runs has ended, or it has gone."""
+        with contextlib.suppress(OSError):  # it has gone, or takes nothing
+            while (data := self._read()) != b"":
+                request = parse(data)
+                (self._begin if self._protocol.is_long(request) else self._answer)(request)
+                del data, request  # they may be large, and the next one may never come
         while running := self.running():
             if _hung_up(self.fd):
                 self.kill_commands()
@@ -49,16 +50,10 @@ class JsonClient:
             with contextlib.suppress(RuntimeError):  # the command has just ended
                 stop()
 
-    def _take(self, request: object) -> None:
-        if self._protocol.is_long(request):
-            self._begin(request)
-        else:
-            self._answer(request)
-
     def _begin(self, request: object) -> None:
         if len(self.running()) >= MOST_COMMANDS:
             request = RequestError(
-                "busy", f"{MOST_COMMANDS} commands are already running: wait for one to end; nothing was run"
+                NOT_DONE, f"{MOST_COMMANDS} commands are already running: wait for one to end; nothing was run"
             )
         thread = threading.Thread(target=self._answer, args=(request,), daemon=True)
         with self._lock:
@@ -88,28 +83,16 @@ class JsonClient:
                 del self._stops[key]
 
 
-def lines(read: Callable[[int], bytes]) -> Iterator[bytearray | None]:
-    """Yield the lines from `read`, except blank ones, and None for a line of more than `MOST_BYTES`. The last line may
-    end without a newline. Raise OSError if reading fails."""
-    line, size = bytearray(), 0  # `size` also counts bytes that are dropped because the line is too long
-    while chunk := read(CHUNK):
-        *ended, rest = chunk.split(b"\n")
-        for part in ended:
-            size += len(part)
-            line += part
-            if size > MOST_BYTES:
-                yield None
-            elif line and not line.isspace():
-                yield line
-            line, size = bytearray(), 0
-        size += len(rest)
-        line += rest
-        if size > MOST_BYTES:
-            line.clear()
-    if size > MOST_BYTES:
-        yield None
-    elif line and not line.isspace():
-        yield line
+def read_line(stream: BinaryIO) -> bytes | None:
+    """Return the next line that is not blank, b"" at the end, None for one of more than `MOST_BYTES`. The last may end
+    without a newline. OSError."""
+    while (line := stream.readline(MOST_BYTES + 1)).isspace():
+        pass
+    if len(line) <= MOST_BYTES or line.endswith(b"\n"):
+        return line
+    while (rest := stream.readline(CHUNK)) and not rest.endswith(b"\n"):
+        pass
+    return None
 
 
 def _hung_up(fd: int) -> bool:

@@ -1,7 +1,8 @@
-"""The protocol of `readcache serve`: a line of JSON in, a line of JSON out. The streams are in `server.py`.
+"""The protocol of `readcache serve`: JSON-RPC 2.0. No streams here; `server.py` has them.
 
     protocol = Protocol(Sessions("/repo"))
-    protocol.answer({"id": 1, "method": "observe", "conversation": "c", "params": {"command": "cat f", "output": "…"}})
+    params = {"conversation": "c", "command": "cat f", "output": "…"}
+    protocol.answer({"jsonrpc": "2.0", "id": 1, "method": "observe", "params": params})
 
 protocol.md describes the fields and the result of each method. A wrong request never raises: the answer is an error.
 """
@@ -14,6 +15,7 @@ import enum
 import json
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any, NamedTuple
 
 from readcache import (
@@ -26,7 +28,6 @@ from readcache import (
     RestorePlan,
     Session,
     Sessions,
-    UsageError,
     __version__,
 )
 from readcache.context.clearing import mend_and_clear
@@ -34,38 +35,16 @@ from readcache.context.pruner import prune
 from readcache.context.steps import compact_with, compaction_request
 from readcache.log.store.codec import kind_of, stored_name
 from readcache.process import failures
-from readcache.serve.fields import (
-    COUNT_OR_IDS,
-    FLAG,
-    FLAG_OR_TEXT,
-    IDS,
-    LINE,
-    MESSAGES,
-    NAMES,
-    OBJECT,
-    SECONDS,
-    STATUS,
-    TEXT,
-    Field,
-    checked,
-    strict_json,
-)
+from readcache.serve import fields
+from readcache.serve.fields import FLAG, IDS, LINE, MESSAGES, NAME, OBJECT, TEXT, RequestError, Schema, checked, record
 from readcache.serve.open_replies import OpenReplies
 
-VERSION = 1
-MOST_BYTES = 32 * 1024 * 1024  # of one request; a conversation of a million tokens has 4 MB
+MOST_BYTES = 32 * 1024 * 1024  # of one request: a conversation of a million tokens has 4 MB
 MOST_EVENTS = 1000  # in one answer to `events`
 MOST_READERS = 100  # kept in memory, for all conversations together; each keeps two files open
 
+Answer = dict[str, Any]
 Cancelling = Callable[[Callable[[], None]], AbstractContextManager[object]]
-
-
-class RequestError(Exception):
-    """A request that is not carried out. `code` is for programs, the text is for people."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
 
 
 class Method(NamedTuple):
@@ -75,8 +54,7 @@ class Method(NamedTuple):
     the value that the client gets.
     """
 
-    fields: Mapping[str, Field]
-    needed: tuple[str, ...] = ()
+    params: Schema
     give: Callable[[Any], object] = lambda result: result
     call: Callable[..., object] | None = None
     runs: bool = False  # it uses commands or files of this machine, so it must be allowed
@@ -91,30 +69,28 @@ class Protocol:
 
     def answer(
         self, request: object, cancelling: Cancelling = nullcontext, replies: OpenReplies | None = None
-    ) -> dict[str, Any]:
-        """Return the answer to one request. An invalid request gets an error as its answer.
-
-        `cancelling(stop)` is entered while a command runs. Calling `stop` kills the command. `replies`: the unconfirmed
-        replies of the client's connection, or None if all requests come from one client.
-        """
-        call_id: object = None
+    ) -> Answer | None:
+        """The answer to one request, None if nobody waits for it. `cancelling(stop)` is entered while a command runs:
+        calling `stop` kills it. `replies`: the open replies of the client's connection; None: all requests come
+        from one client."""
+        answer: Answer = {"jsonrpc": "2.0", "id": None}
+        is_awaited = True
         try:
             if isinstance(request, RequestError):
                 raise request
-            if not isinstance(request, dict):
-                raise RequestError("bad_request", 'a request is an object: give {"id", "method", "params"}')
-            if (found := request.get("id")) is not None and (type(found) not in (str, int)):
-                raise RequestError("bad_request", "id must be a string, an integer or absent")
-            call_id = found
-            return {"id": call_id, "result": self._result(request, cancelling, replies or self._replies)}
+            if isinstance(request, dict) and type(request.get("id")) in (str, int):
+                answer["id"] = request["id"]
+            given = checked("a request", request, _REQUEST, fields.INVALID_REQUEST)
+            is_awaited = "id" in given or "jsonrpc" not in given
+            answer["result"] = self._result(given, cancelling, replies or self._replies)
         except RequestError as error:
-            return _error(call_id, error.code, str(error))
-        except UsageError as error:
-            return _error(call_id, "usage", str(error))
+            answer["error"] = {"code": error.code, "message": str(error)}
         except ReadcacheError as error:
-            return _error(call_id, "failed", str(error))
-        except Exception as error:  # a bug in readcache ends one request, never the server
-            return _error(call_id, "bug", f"{type(error).__name__}: {error}; the real output stands; please report it")
+            answer["error"] = {"code": fields.NOT_DONE, "message": str(error)}
+        except Exception as error:  # a bug of ours ends one request, and no server
+            said = f"{type(error).__name__}: {error}; the real output stands; please report it"
+            answer["error"] = {"code": fields.INTERNAL_ERROR, "message": said}
+        return answer if is_awaited else None
 
     def is_long(self, request: object) -> bool:
         """Return True for a request that may take as long as a command does."""
@@ -125,35 +101,30 @@ class Protocol:
         self._sessions.close_all()
 
     def _result(self, request: Mapping[str, Any], cancelling: Cancelling, replies: OpenReplies) -> object:
-        head = {name: value for name, value in request.items() if name not in ("id", "params")}
-        name = checked("a request", head, _HEAD, ("method",)).get("method")
-        given = request.get("params", {})
-        if not isinstance(given, dict):
-            raise UsageError("params is not an object: give the method's fields by name")
+        name = request["method"]
+        method = self.methods.get(name)
+        if method is None:
+            raise _unknown(name, self.methods)
+        beside = {field: request[field] for field in _READER if field in request}  # as the first builds sent them
+        params = checked(name, beside | request.get("params", {}), method.params)
+        params |= {field: make(params[field]) for field, make in _MADE.items() if field in params}
         if name == "hello":
-            return self._hello(checked("hello", given, {"protocol": LINE}, ()))
-        if name not in (*self.methods, "close"):
-            raise _unknown(str(name), self.methods)
-        conversation, agent = head.get("conversation"), head.get("agent") or "main"
-        if not conversation:
-            raise UsageError(f'{name} needs a conversation: set "conversation" beside "method"')
+            return self._hello()
+        conversation, agent = params.pop("conversation"), params.pop("agent", "") or "main"
         if name == "close":
-            checked("close", given, {}, ())
             for reader in replies.readers(conversation):
                 replies.confirm(conversation, reader, self._sessions.get(conversation, reader))
             self._sessions.close(conversation)
             return {}
-        method = self.methods[name]
-        params = checked(name, given, method.fields, method.needed)
-        params |= {field: make(params[field]) for field, make in _MADE.items() if field in params}
         session = self._sessions.get(conversation, agent)
         if name in _SHOWS_A_LIST:
             replies.drop(conversation, agent)
         elif name not in _SAYS_WHAT_WAS_SHOWN:
             replies.confirm(conversation, agent, session)
         if name == "fork":
-            return self._fork(conversation, agent, **params)
-        if "commit" not in method.fields:
+            fork = self._sessions.fork(conversation, params.pop("name"), parent=agent, **params)
+            return {"agent": fork.agent_id}
+        if "commit" not in method.params["properties"]:
             return method.give((method.call or getattr(Session, name))(session, **params))
         is_silent = "commit" not in params
         params["commit"] = params.get("commit", False)
@@ -162,28 +133,20 @@ class Protocol:
             replies.add(conversation, agent, reply)
         return method.give(reply)
 
-    def _hello(self, given: Mapping[str, Any]) -> object:
-        if given.get("protocol", VERSION) != VERSION:
-            raise RequestError("protocol", f"this server speaks protocol {VERSION} (readcache {__version__}): use that")
+    def _hello(self) -> object:
         limits = {"request_bytes": MOST_BYTES, "events": MOST_EVENTS, "readers": MOST_READERS}
         mode = self._sessions.policy.mode.value
-        methods = sorted((*self.methods, "hello", "close"))
-        return {"protocol": VERSION, "readcache": __version__, "mode": mode, "methods": methods, "limits": limits}
-
-    def _fork(self, conversation: str, parent: str, name: str, inherit: bool = False) -> object:
-        if not name:  # without a name, its requests would belong to the main reader
-            raise UsageError("fork: name is empty: give the sub-agent one")
-        return {"agent": self._sessions.fork(conversation, name, parent=parent, inherit=inherit).agent_id}
+        return {"readcache": __version__, "mode": mode, "methods": sorted(self.methods), "limits": limits}
 
 
 def parse(line: bytes | bytearray | None) -> object:
     """Return the JSON value of a line, or an error for `answer` to report. `line`: None if it was too long."""
     if line is None:
-        return RequestError("too_long", f"a request has at most {MOST_BYTES} bytes: this line was skipped")
+        return RequestError(fields.INVALID_REQUEST, f"a request has at most {MOST_BYTES} bytes: this line was skipped")
     try:
-        return strict_json(line.decode("utf-8"))
+        return fields.strict_json(line.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        return RequestError("not_json", f"the line is not JSON in UTF-8: {error}; send one object per line")
+        return RequestError(fields.NO_JSON, f"the line is not JSON in UTF-8: {error}; send one object per line")
 
 
 def as_json(value: object) -> Any:
@@ -200,19 +163,16 @@ def as_json(value: object) -> Any:
     return [as_json(inner) for inner in value] if isinstance(value, (list, tuple)) else value
 
 
-def to_line(answer: Mapping[str, Any]) -> bytes:
-    """Return an answer as a line to send. It contains only ASCII."""
-    return json.dumps(answer).encode("ascii") + b"\n"
-
-
-def _error(call_id: object, code: str, message: str) -> dict[str, Any]:
-    return {"id": call_id, "error": {"code": code, "message": message}}
+def to_line(answer: Answer | None) -> bytes:
+    """An answer as it is sent, b"" for none; never anything but ASCII."""
+    return b"" if answer is None else json.dumps(answer).encode("ascii") + b"\n"
 
 
 def _unknown(name: str, offered: Mapping[str, Method]) -> RequestError:
+    why = f"unknown method {name!r}: choose from {', '.join(offered)}"
     if name in METHODS:
-        return RequestError("not_offered", f"{name} acts on this machine, but this server only judges text: see --run")
-    return RequestError("unknown_method", f"unknown method {name!r}: choose from hello, {', '.join(offered)}, close")
+        why = f"{name} acts on this machine, but this server only judges text: see --run"
+    return RequestError(fields.UNKNOWN_METHOD, why)
 
 
 # ------------------------------------------------------------ the methods of `Session`
@@ -223,10 +183,6 @@ def _reply(reply: Reply, *, executed: bool = False) -> dict[str, Any]:
     omitted = [as_json(segment) for segment in reply.segments if isinstance(segment, Omitted)]
     answer = {name: as_json(getattr(reply, name)) for name in _REPLY_FIELDS} | {"omitted": omitted}
     return answer | ({"full_text": reply.full_text} if executed and reply.outcome is not Outcome.FULL else {})
-
-
-def _own_reply(reply: Reply) -> object:
-    return _reply(reply, executed=True)
 
 
 def _run(session: Session, given: dict[str, Any], cancelling: Cancelling) -> Reply:
@@ -243,7 +199,9 @@ def _run(session: Session, given: dict[str, Any], cancelling: Cancelling) -> Rep
     try:
         return asyncio.run(wait())
     except asyncio.CancelledError:
-        raise RequestError("cancelled", "the command was killed: its client left, or the server is stopping") from None
+        raise RequestError(
+            fields.NOT_DONE, "the command was killed: its client left, or the server is stopping"
+        ) from None
 
 
 def _plan(plan: RestorePlan) -> object:
@@ -251,12 +209,11 @@ def _plan(plan: RestorePlan) -> object:
 
 
 def _events(session: Session, after: int = 0) -> object:
-    records = [record for record in session.events() if record.seq > after]
-    found = []
-    for record in records[:MOST_EVENTS]:
-        found.append(
-            {**as_json(record), "event": {"kind": kind_of(record.event).capitalize(), **as_json(record.event)}}
-        )
+    records = [each for each in session.events() if each.seq > after]
+    found = [
+        {**as_json(each), "event": {"kind": kind_of(each.event).capitalize(), **as_json(each.event)}}
+        for each in records[:MOST_EVENTS]
+    ]
     return {"events": found, "more": len(records) > MOST_EVENTS}
 
 
@@ -297,19 +254,20 @@ def _as(name: str) -> Callable[[object], object]:
 
 
 _REPLY_FIELDS = ("text", "exit_code", "outcome", "reason", "call_id", "tokens_saved")
-_HEAD = {"method": TEXT, "conversation": TEXT, "agent": TEXT}
-_FRAME = {"head": LINE, "tail": LINE}
-_BUDGET = {"max_files": LINE, "max_tokens": LINE, "max_tokens_per_file": LINE}
-_LIST = {"messages": MESSAGES, "cleared": COUNT_OR_IDS, "excluded": IDS}
+_READER = {"conversation": NAME, "agent": TEXT}
+_REQUEST = record({"jsonrpc": fields.VERSION, "id": fields.ID, "method": TEXT, "params": OBJECT, **_READER}, "method")
+_FRAME = record({"head": LINE, "tail": LINE})
+BUDGET = record({"max_files": LINE, "max_tokens": LINE, "max_tokens_per_file": LINE})
+_LIST = {"messages": MESSAGES, "cleared": fields.COUNT_OR_IDS, "excluded": IDS}
 _CALL = {"call_id": TEXT, "batch": TEXT, "commit": FLAG}
 _LINES = {"start": LINE, "end": LINE, "numbered": FLAG}
-_TOOL = {**_CALL, "output": TEXT, "frame": OBJECT}
+_TOOL = {**_CALL, "output": TEXT, "frame": _FRAME}
 _OUTPUT = {**_TOOL, "complete": FLAG}
 
-# Fields whose values become objects of this package.
+# Parameters that a method takes as an object of this package.
 _MADE: Mapping[str, Callable[[Any], object]] = {
-    "frame": lambda given: Frame(**checked("frame", given, _FRAME, ())),
-    "budget": lambda given: Budget(**checked("budget", given, _BUDGET, ())),
+    "frame": lambda given: Frame(**checked("frame", given, _FRAME)),
+    "budget": lambda given: Budget(**checked("budget", given, BUDGET)),
     "restored": RestorePlan.from_dict,
 }
 
@@ -317,49 +275,64 @@ _MADE: Mapping[str, Callable[[Any], object]] = {
 _SHOWS_A_LIST = ("mend", "prune", "sync")
 _SAYS_WHAT_WAS_SHOWN = ("commit", "failed", "missed", "rewind", "settle")
 
+
+def _params(properties: Mapping[str, Schema], *required: str) -> Schema:
+    return record({**properties, **_READER}, *required, "conversation")
+
+
 METHODS: dict[str, Method] = {
+    "hello": Method(record(_READER)),
     "observe": Method(
-        {"command": TEXT, **_OUTPUT, "exit_code": STATUS, "cwd": TEXT}, ("command", "output"), give=_reply
+        _params({"command": TEXT, **_OUTPUT, "exit_code": fields.STATUS, "cwd": TEXT}, "command", "output"), _reply
     ),
     "observe_read": Method(
-        {"path": TEXT, **_OUTPUT, **_LINES, "numbered": FLAG_OR_TEXT, "failed": FLAG, "edges_only": FLAG},
-        ("path", "output"),
-        give=_reply,
+        _params(
+            {"path": TEXT, **_OUTPUT, **_LINES, "numbered": fields.FLAG_OR_TEXT, "failed": FLAG, "edges_only": FLAG},
+            "path",
+            "output",
+        ),
+        _reply,
     ),
-    "observe_tool": Method({"name": TEXT, "arguments": OBJECT, **_TOOL}, ("name", "output"), give=_reply),
-    "read": Method({"path": TEXT, **_CALL, **_LINES, "fresh": FLAG}, ("path",), give=_own_reply, runs=True),
+    "observe_tool": Method(_params({"name": TEXT, "arguments": OBJECT, **_TOOL}, "name", "output"), _reply),
     "run": Method(
-        {"command": TEXT, **_CALL, "cwd": TEXT, "env": NAMES, "timeout": SECONDS},
-        ("command",),
-        give=_own_reply,
+        _params({"command": TEXT, **_CALL, "cwd": TEXT, "env": fields.NAMES, "timeout": fields.SECONDS}, "command"),
+        partial(_reply, executed=True),
         runs=True,
     ),
-    "wrote": Method({"path": TEXT, "content": TEXT, "call_id": TEXT}, ("path",), give=_nothing),
-    "settle": Method({"call_id": TEXT, "text": TEXT}, ("call_id", "text"), give=_nothing),
-    "commit": Method({"call_id": TEXT}, ("call_id",), give=_nothing),
-    "missed": Method({"count": LINE, "why": TEXT}, ("count", "why"), give=_nothing),
-    "failed": Method({"why": TEXT}, ("why",), call=_failed, give=_nothing),
-    "sync": Method(_LIST, ("messages",), give=_as("rewrites")),
-    "mend": Method(_LIST, ("messages",), call=_mend),
-    "restore_plan": Method({"keep": IDS, "budget": OBJECT, "messages": MESSAGES}, give=_plan),
+    "read": Method(
+        _params({"path": TEXT, **_CALL, **_LINES, "fresh": FLAG}, "path"), partial(_reply, executed=True), runs=True
+    ),
+    "wrote": Method(_params({"path": TEXT, "content": TEXT, "call_id": TEXT}, "path"), _nothing),
+    "settle": Method(_params({"call_id": TEXT, "text": TEXT}, "call_id", "text"), _nothing),
+    "commit": Method(_params({"call_id": TEXT}, "call_id"), _nothing),
+    "missed": Method(_params({"count": LINE, "why": TEXT}, "count", "why"), _nothing),
+    "failed": Method(_params({"why": TEXT}, "why"), _nothing, _failed),
+    "sync": Method(_params(_LIST, "messages"), _as("rewrites")),
+    "mend": Method(_params(_LIST, "messages"), call=_mend),
+    "restore_plan": Method(_params({"keep": IDS, "budget": BUDGET, "messages": MESSAGES}), _plan),
     "prune": Method(
-        {"messages": MESSAGES, "strategies": IDS, "protect_last_turns": LINE, "max_chars": LINE, "protected": IDS},
-        ("messages",),
+        _params(
+            {"messages": MESSAGES, "strategies": IDS, "protect_last_turns": LINE, "max_chars": LINE, "protected": IDS},
+            "messages",
+        ),
         call=_prune,
     ),
     "compaction_request": Method(
-        {"messages": MESSAGES, "keep_turns": LINE, "attempt": LINE}, ("messages",), give=_as("request"), call=_request
+        _params({"messages": MESSAGES, "keep_turns": LINE, "attempt": LINE}, "messages"), _as("request"), _request
     ),
     "compact": Method(
-        {"messages": MESSAGES, "summary": TEXT, "keep_turns": LINE, "trigger_tokens": LINE, "budget": OBJECT},
-        ("messages",),
+        _params(
+            {"messages": MESSAGES, "summary": TEXT, "keep_turns": LINE, "trigger_tokens": LINE, "budget": BUDGET},
+            "messages",
+        ),
         call=_compact,
     ),
-    "compacted": Method({"keep": IDS, "restored": OBJECT}, give=as_json),
-    "restored_section": Method({"compaction": TEXT, "keep": IDS}, ("compaction",), give=_as("section")),
-    "rewind": Method({"call_id": TEXT}, ("call_id",), give=_nothing),
-    "fork": Method({"name": TEXT, "inherit": FLAG}, ("name",)),
-    "events": Method({"after": LINE}, call=_events),
-    "stats": Method({}),
-    "markers_in": Method({"text": TEXT}, ("text",), give=_as("markers")),
+    "compacted": Method(_params({"keep": IDS, "restored": OBJECT}), as_json),
+    "restored_section": Method(_params({"compaction": TEXT, "keep": IDS}, "compaction"), _as("section")),
+    "rewind": Method(_params({"call_id": TEXT}, "call_id"), _nothing),
+    "fork": Method(_params({"name": NAME, "inherit": FLAG}, "name")),
+    "events": Method(_params({"after": LINE}), call=_events),
+    "stats": Method(_params({})),
+    "markers_in": Method(_params({"text": TEXT}, "text"), _as("markers")),
+    "close": Method(_params({})),
 }

@@ -1,8 +1,8 @@
 """`readcache serve`: on stdin and stdout, on a Unix socket, or started on demand.
 
-Each client has a thread that reads a request, answers it, and reads the next. So a slow client delays only itself. A
-command that a client runs has a thread of its own. A client's first byte shows its protocol: JSON, or the frame
-protocol of a client that lives for one tool call.
+Each client has a thread, which reads a request, answers it, and reads the next; so that a slow client waits for itself
+alone. A command that a client runs has a thread of its own. On a socket, a client's first byte tells whether it sends
+JSON by HTTP or in lines, or takes the short way of a client that lives for one tool call.
 """
 
 from __future__ import annotations
@@ -19,12 +19,14 @@ from functools import partial
 from typing import Any
 
 from readcache import UsageError
+from readcache.serve import http
 from readcache.serve.calls import FrameServer
 from readcache.serve.connections import Connections
 from readcache.serve.expiry import wait_until_useless
+from readcache.serve.fields import NOT_DONE, RequestError
 from readcache.serve.frames import FIRST
-from readcache.serve.json_client import JsonClient
-from readcache.serve.protocol import Protocol, RequestError, to_line
+from readcache.serve.json_client import CHUNK, JsonClient, read_line
+from readcache.serve.protocol import MOST_BYTES, Protocol, to_line
 from readcache.serve.socket_file import listening
 
 MOST_CLIENTS = 64  # clients that stay connected
@@ -41,7 +43,8 @@ def answer_stdin(protocol: Protocol) -> int:
     with _until_sigterm() as ended, _stdout_kept() as out:
 
         def serve() -> None:
-            clients.serve(partial(os.read, 0), _writer(out), out)
+            with contextlib.suppress(OSError), open(0, "rb", CHUNK, closefd=False) as stream:
+                clients.serve(partial(read_line, stream), _writer(out), out)
             ended.set()
 
         threading.Thread(target=serve, daemon=True).start()
@@ -59,14 +62,21 @@ def answer_socket(path: str, protocol: Protocol, frame_server: FrameServer | Non
     clients = _JsonClients(protocol)
 
     def serve(connection: socket.socket) -> None:
-        def read(size: int, flags: int = 0) -> bytes:
-            with connections.silent(connection):
-                return connection.recv(size, flags)
+        with connections.silent(connection):
+            first = connection.recv(1, socket.MSG_PEEK)
+        if first == FIRST:
+            if frame_server is not None:
+                frame_server.converse(connection, connections.silent(connection))
+            return
+        is_post = first == http.FIRST
 
-        if read(1, socket.MSG_PEEK) != FIRST:
-            clients.serve(read, connection.sendall, connection.fileno())
-        elif frame_server is not None:
-            frame_server.converse(connection, connections.silent(connection))
+        def read() -> bytes | None:
+            with connections.silent(connection):
+                return http.read_post(stream, MOST_BYTES) if is_post else read_line(stream)
+
+        write = partial(http.send_answer, connection) if is_post else connection.sendall
+        with connection.makefile("rb") as stream:
+            clients.serve(read, write, connection.fileno())
 
     connections = Connections(serve, clients.refuse, MOST_CLIENTS, clients.runs_for)
     with _until_sigterm() as ended, listening(path) as listener:
@@ -109,8 +119,8 @@ class _JsonClients:
         self._lock = threading.Lock()
         self._open: set[JsonClient] = set()
 
-    def serve(self, read: Callable[[int], bytes], write: Callable[[bytes], None], fd: int) -> None:
-        """Serve one client until it has left."""
+    def serve(self, read: Callable[[], bytes | None], write: Callable[[bytes], None], fd: int) -> None:
+        """One client, until it has gone."""
         client = JsonClient(self._protocol, read, write, fd)
         with self._lock:
             self._open.add(client)
@@ -126,8 +136,8 @@ class _JsonClients:
             return any(client.fd == connection.fileno() and client.running() for client in self._open)
 
     def refuse(self, connection: socket.socket) -> None:
-        """Tell a client that there is no room for it. Raise OSError if the connection breaks."""
-        error = RequestError("busy", f"this server already has {MOST_CLIENTS} clients: try again later")
+        """There is no room for it. OSError."""
+        error = RequestError(NOT_DONE, f"this server already has {MOST_CLIENTS} clients: try again later")
         connection.sendall(to_line(self._protocol.answer(error)))
 
     def kill_commands(self) -> None:

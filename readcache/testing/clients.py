@@ -5,10 +5,10 @@ Derive a test class from `ClientConformance`, and name a program that drives you
     class TestMyClient(ClientConformance):
         driver = ("build/my-driver",)
 
-The program's arguments are the client's deadline in milliseconds, and the command that starts the server. Each line on
-its stdin is a request as in the protocol, without an ID. The program passes the request to the client, and prints one
-line before it reads the next request. It prints {"result": …} as the server sent it, or {"error": …} if the caller must
-show the real output. The program exits at the end of its stdin, and the server exits with it.
+The program is given the client's deadline in milliseconds, and the words that start the server. Each line on its stdin
+is a request of the protocol without `jsonrpc` and `id`. The program lets the client send it, and prints a line before
+it reads the next one. The line is {"result": …}, as the server gave it, or {"error": …} if the real output must be
+shown. It ends with stdin, and the server with it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ def say(text, end="\\n"):
     sys.stdout.write(text + end)
     sys.stdout.flush()
 def answer(request):
-    say(json.dumps({"id": request["id"], "result": request["params"]}))
+    assert request["jsonrpc"] == "2.0"
+    params = {name: value for name, value in request["params"].items() if name not in ("conversation", "agent")}
+    say(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": params}))
 for count, line in enumerate(sys.stdin):
     request = json.loads(line)
 """
@@ -57,7 +59,7 @@ class Driven:
         anything else."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        request = {"method": method, "conversation": "c", "agent": agent, "params": params}
+        request = {"method": method, "params": {"conversation": "c", "agent": agent, **params}}
         self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
         found = json.loads(self._process.stdout.readline() or "null")
@@ -162,7 +164,7 @@ class ClientConformance:
             assert client.ask("stats") == {"result": {"id": 5}}
 
     def test_an_answer_to_another_request_is_not_taken(self, tmp_path: Path) -> None:
-        others = 'say(\'{"id": null, "error": {"code": "bug"}}\\n{"id": 999, "result": {}}\'); answer(request)'
+        others = 'say(\'{"id": null, "error": {"code": -32603}}\\n{"id": 999, "result": {}}\'); answer(request)'
         with self.drive(tmp_path, others) as client:
             assert client.ask("stats", of="it") == {"result": {"of": "it"}}
 

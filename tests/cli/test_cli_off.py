@@ -86,7 +86,8 @@ def ask() -> Iterator[Ask]:
         to, answers = server.stdin, server.stdout
 
         def ask_server(method: str, **params: object) -> Any:
-            to.write(json.dumps({"id": 1, "method": method, "conversation": "c", "params": params}) + "\n")
+            given = {"conversation": "c", **params}
+            to.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": given}) + "\n")
             to.flush()
             return json.loads(answers.readline())["result"]
 

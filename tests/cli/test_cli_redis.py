@@ -98,11 +98,12 @@ def test_without_the_package_every_byte_is_shown_and_an_option_says_what_to_inst
 
 
 NOWHERE = "redis://user:secret@127.0.0.1:1/0"
-CALL = {"method": "observe", "params": {"command": "cat f", "output": "text\n", "cwd": "/w"}}
+CALL = {"command": "cat f", "output": "text\n", "cwd": "/w"}
 
 
 def test_a_server_that_cannot_be_reached_is_said_once(run: Run) -> None:
-    requests = [json.dumps({**CALL, "conversation": name}).encode() for name in ("a", "b")]
+    head = {"jsonrpc": "2.0", "id": 1, "method": "observe"}
+    requests = [json.dumps({**head, "params": {**CALL, "conversation": name}}).encode() for name in ("a", "b")]
     served = run("serve", "--store", NOWHERE, stdin=b"\n".join(requests))
     assert [json.loads(line)["result"]["reason"] for line in served.stdout.splitlines()] == ["store_failed"] * 2
     told = served.stderr.decode()

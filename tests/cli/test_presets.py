@@ -83,7 +83,8 @@ def by_serve_on_a_socket(directory: Path, words: Sequence[str], env: Env) -> str
 def asked(directory: Path) -> bytes:
     """Requests of a server, a line each."""
     given = [{"command": "cat song", "output": song(verse), "cwd": str(directory)} for verse in (1, 2)]
-    requests = ({"id": n, "method": "observe", "conversation": "c", "params": each} for n, each in enumerate(given))
+    head = {"jsonrpc": "2.0", "method": "observe"}
+    requests = ({**head, "id": n, "params": {"conversation": "c", **each}} for n, each in enumerate(given))
     return "".join(json.dumps(request) + "\n" for request in requests).encode()
 
 

@@ -16,6 +16,7 @@ from functools import partial
 from readcache import Budget, Policy, Reply
 from tests.docs import faults, hosts, reads, rivals, tables
 from tests.docs.gain import gain_block
+from tests.docs.methods import methods
 from tests.docs.picture import PICTURE, picture
 from tests.docs.sandbox import demo_block, replay, sandbox
 from tests.docs.tables import TOP
@@ -37,6 +38,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "reads": reads.reads,
     "command line": tables.command_line,
     "variables": tables.variables,
+    "methods": methods,
     "replay": replay,
     "gain": gain_block,
     "sandbox": sandbox,

@@ -535,11 +535,13 @@ def settled_in(make: Callable[[int], str]) -> Case:
 REQUESTS: dict[str, Callable[[int], str]] = {
     "deep": _deep,
     "deep arguments": lambda n: (
-        f'{{"method":"observe_tool","conversation":"c","params":{{"name":"x","output":"y","arguments":{_deep(n)}}}}}'
+        f'{{"jsonrpc":"2.0","id":1,"method":"observe_tool","params":{{"conversation":"c","name":"x","output":"y","arguments":{_deep(n)}}}}}'
     ),
-    "a long number": lambda n: '{"id":' + "1" * n + "}",
+    "a long number": lambda n: '{"jsonrpc":"2.0","id":' + "1" * n + "}",
     "many fields": lambda n: json.dumps({str(k): k for k in range(n // 12)}),
-    "a long list": lambda n: '{"method":"sync","conversation":"c","params":{"messages":[' + "{}," * (n // 3) + "{}]}}",
+    "a long list": lambda n: (
+        '{"jsonrpc":"2.0","id":1,"method":"sync","params":{"conversation":"c","messages":[' + "{}," * (n // 3) + "{}]}}"
+    ),
 }
 
 

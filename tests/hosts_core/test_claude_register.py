@@ -33,11 +33,11 @@ async function pass(milliseconds) {
   now = until
 }
 async function fetch(_, { body }) {
-  const event = JSON.parse(body.split("\\n")[1])
+  const event = JSON.parse(JSON.parse(body).params.event)
   if (!isThere) throw new Error("refused")
   told.push(event)
   await new Promise((done) => setTimeout(done, delay))
-  return { ok: true, text: "" }
+  return { ok: true, text: '{"jsonrpc":"2.0","id":1,"result":""}' }
 }
 const uses = []
 const $ = {

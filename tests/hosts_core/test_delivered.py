@@ -38,6 +38,16 @@ def checked(session: Session) -> tuple[int, int]:
     return check.markers, check.proven
 
 
+def request(method: str, **params: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"conversation": "c", **params}}
+
+
+def result(protocol: Protocol, asked: object) -> Any:
+    answer = protocol.answer(asked)
+    assert answer is not None
+    return answer["result"]
+
+
 class Client:
     """A client of `serve` with a list of messages, that may come too late to use a reply."""
 
@@ -50,9 +60,7 @@ class Client:
 
     def ask(self, method: str, **params: Any) -> Any:
         """The result of a request."""
-        answer = self.protocol.answer({"method": method, "conversation": "c", "params": params})
-        assert "error" not in answer, answer
-        return answer["result"]
+        return result(self.protocol, request(method, **params))
 
     def call(self, name: str, *, is_late: bool) -> None:
         """One command, and the request to the model after it."""
@@ -91,19 +99,19 @@ def test_a_plain_client_has_shown_a_reply_when_it_goes_on() -> None:
     protocol, counts = Protocol(Sessions("/w")), list[int]()
     for number in range(2):
         params = {"command": "cat a", "output": OUTPUTS["a"], "call_id": str(number)}
-        reply = protocol.answer({"method": "observe", "conversation": "c", "params": params})["result"]
+        reply = result(protocol, request("observe", **params))
         session = protocol._sessions.get("c")
         counts.append(session.stats().get("unconfirmed", 0))
     assert (reply["outcome"], counts) == ("unchanged", [0, 1])
-    assert protocol.answer({"method": "stats", "conversation": "c"})["result"]["covered"] == 1
+    assert result(protocol, request("stats"))["covered"] == 1
 
 
 def test_the_next_request_of_another_reader_confirms_nothing() -> None:
     protocol = Protocol(Sessions("/w"))
     for number in range(2):
         params = {"command": "cat a", "output": OUTPUTS["a"], "call_id": str(number)}
-        protocol.answer({"method": "observe", "conversation": "c", "params": params})
-    protocol.answer({"method": "stats", "conversation": "c", "agent": "other"})
+        protocol.answer(request("observe", **params))
+    protocol.answer(request("stats", agent="other"))
     assert protocol._sessions.get("c").stats()["unconfirmed"] == 1
 
 

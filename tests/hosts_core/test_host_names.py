@@ -66,8 +66,8 @@ def test_a_hook_is_of_the_host_that_it_answers(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("named", "host"), [({}, "serve"), ({"READCACHE_HOST": "opencode"}, "opencode")])
 def test_a_server_is_of_the_host_that_started_it(tmp_path: Path, named: dict[str, str], host: str) -> None:
-    params = {"command": "cat f", "output": TEXT}
-    start(tmp_path, "serve", stdin={"id": 1, "method": "observe", "conversation": "c", "params": params}, **named)
+    params = {"conversation": "c", "command": "cat f", "output": TEXT}
+    start(tmp_path, "serve", stdin={"jsonrpc": "2.0", "id": 1, "method": "observe", "params": params}, **named)
     assert hosts_in(tmp_path / "log.db") == {(host, "bash")}
 
 

@@ -14,20 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from readcache import Mode, Policy, Sessions, __version__
-from readcache.serve.fields import (
-    COUNT_OR_IDS,
-    FLAG,
-    FLAG_OR_TEXT,
-    IDS,
-    LINE,
-    MESSAGES,
-    NAMES,
-    OBJECT,
-    SECONDS,
-    STATUS,
-    TEXT,
-    Field,
-)
+from readcache.serve import fields
+from readcache.serve.fields import Schema
 from readcache.serve.protocol import METHODS, MOST_READERS, Protocol, parse, to_line
 from tests.helpers.files import WATCHDOG
 
@@ -43,9 +31,10 @@ class Client:
         self.protocol = Protocol(Sessions("/w", most_readers=MOST_READERS, **options), may_run=may_run)
 
     def send(self, method: str, agent: str = "main", conversation: str = "c", **params: Any) -> dict[str, Any]:
-        request = {"id": 1, "method": method, "conversation": conversation, "agent": agent, "params": params}
+        given = {"conversation": conversation, "agent": agent, **params}
+        request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": given}
         answer: dict[str, Any] = json.loads(to_line(self.protocol.answer(parse(json.dumps(request).encode()))))
-        assert answer["id"] == 1
+        assert (answer["jsonrpc"], answer["id"]) == ("2.0", 1)
         return answer
 
     def ask(self, method: str, agent: str = "main", conversation: str = "c", **params: Any) -> Any:
@@ -65,10 +54,9 @@ class Client:
 
 
 def test_hello_gives_versions_methods_and_limits() -> None:
-    hello = Client(may_run=False).ask("hello", protocol=1)
-    assert (hello["protocol"], hello["readcache"], hello["mode"]) == (1, __version__, "on")
-    assert set(hello["methods"]) == {*METHODS, "hello", "close"} - {"run", "read"}
-    assert "protocol 1" in Client().error("hello", protocol=2)
+    hello = Client(may_run=False).ask("hello")
+    assert (hello["readcache"], hello["mode"]) == (__version__, "on")
+    assert set(hello["methods"]) == METHODS.keys() - {"run", "read"}
 
 
 def test_what_is_visible_is_left_out_and_accounted_for() -> None:
@@ -110,7 +98,7 @@ def test_a_forked_reader_begins_with_what_its_parent_saw_when_it_is_to() -> None
 def test_a_sub_agent_without_a_name_would_be_taken_for_the_main_one_and_is_refused() -> None:
     client = Client()
     assert client.cat() == "full"
-    assert "name is empty" in client.error("fork", name="")
+    assert "name is not a text that is not empty" in client.error("fork", name="")
 
 
 def test_a_read_with_a_frame_names_the_lines_of_the_file() -> None:
@@ -224,7 +212,7 @@ def test_commands_and_files_of_this_machine_are_offered_only_where_that_is_allow
     assert (reply["outcome"], reply["full_text"]) == ("unchanged", SONG)
     for method in ("run", "read"):
         answer = refused.send(method, command="true")
-        assert answer["error"]["code"] == "not_offered"
+        assert answer["error"]["code"] == fields.UNKNOWN_METHOD
 
 
 def test_switched_off_every_answer_is_the_real_text() -> None:
@@ -237,7 +225,7 @@ def test_a_store_that_cannot_be_used_costs_the_saving_alone(tmp_path: Path) -> N
     client = Client(store=tmp_path)
     assert [client.cat(), client.cat()] == ["full", "full"]
     assert client.ask("observe", command="cat song", output=SONG)["reason"] == "store_failed"
-    assert client.send("events")["error"]["code"] == "failed"
+    assert client.send("events")["error"]["code"] == fields.NOT_DONE
 
 
 def test_the_conversation_that_was_not_used_for_longest_is_let_go() -> None:
@@ -254,22 +242,71 @@ def test_the_conversation_that_was_not_used_for_longest_is_let_go() -> None:
 # ---------------------------------------------------------------- what is wrong with a request
 
 
-WRONG: list[tuple[object, str]] = [
-    ([], "a request is an object"),
-    ({"id": {}, "method": "stats"}, "id must be a string, an integer or absent"),
-    ({"id": 1}, "a request needs method"),
-    ({"id": 1, "method": 5}, "method is not a text"),
-    ({"id": 1, "method": "stats", "session": "c"}, "no field 'session': give method, conversation, agent"),
-    ({"id": 1, "method": "stats"}, 'set "conversation" beside'),
-    ({"id": 1, "method": "obserb", "conversation": "c"}, "unknown method 'obserb': choose from hello, observe,"),
-    ({"id": 1, "method": "stats", "conversation": "c", "params": []}, "params is not an object"),
-    ({"id": 1, "method": "stats", "conversation": "c", "params": {"x": 1}}, "stats has no field 'x': give none"),
+def request(method: object = "stats", /, **params: object) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"conversation": "c", **params}}
+
+
+WRONG: list[tuple[object, int, str]] = [
+    ([], fields.INVALID_REQUEST, "a request is not an object"),
+    ([request()], fields.INVALID_REQUEST, "a request is not an object"),
+    ({**request(), "id": {}}, fields.INVALID_REQUEST, "id is not a text or a whole number"),
+    ({**request(), "jsonrpc": "1.0"}, fields.INVALID_REQUEST, "jsonrpc is not the text 2.0"),
+    ({"jsonrpc": "2.0", "id": 1}, fields.INVALID_REQUEST, "a request needs method"),
+    ({"jsonrpc": "2.0", "method": 5}, fields.INVALID_REQUEST, "method is not a text"),
+    ({**request(), "session": "c"}, fields.INVALID_REQUEST, "no field 'session': give jsonrpc, id, method, params"),
+    ({**request(), "params": []}, fields.INVALID_REQUEST, "params is not an object"),
+    ({**request(), "params": {}}, fields.INVALID_PARAMS, "stats needs conversation"),
+    (request(conversation=""), fields.INVALID_PARAMS, "conversation is not a text that is not empty"),
+    (request("obserb"), fields.UNKNOWN_METHOD, "unknown method 'obserb': choose from hello, observe,"),
+    (request(x=1), fields.INVALID_PARAMS, "stats has no field 'x': give conversation, agent"),
+    (request("rewind", call_id="nine"), fields.NOT_DONE, "unknown call 'nine'"),
 ]
 
 
-@pytest.mark.parametrize(("request_", "what"), WRONG, ids=[what for _, what in WRONG])
-def test_what_is_wrong_with_a_request_is_said_in_words(request_: object, what: str) -> None:
-    assert what in Client().protocol.answer(request_)["error"]["message"]
+@pytest.mark.parametrize(("request_", "code", "what"), WRONG, ids=[what for *_, what in WRONG])
+def test_what_is_wrong_with_a_request_is_said_in_words(request_: object, code: int, what: str) -> None:
+    answer = Client().protocol.answer(request_)
+    assert answer is not None
+    assert answer["error"]["code"] == code
+    assert what in answer["error"]["message"]
+    has_id = isinstance(request_, dict) and request_.get("id") == 1
+    assert answer["id"] == (1 if has_id else None), "a client waits for the answer to its id"
+
+
+@pytest.mark.parametrize("name", ["", "a", 0, -1, 2**63, 2**64 - 1])
+def test_an_answer_has_the_id_of_its_request(name: object) -> None:
+    answer = Client().protocol.answer({**request(), "id": name})
+    assert answer is not None
+    assert (answer["id"], "result" in answer) == (name, True)
+
+
+def test_a_bug_is_an_error_that_leaves_the_real_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise AssertionError("oh")
+
+    monkeypatch.setattr(Sessions, "get", fail)
+    error = Client().send("observe", command="cat song", output=SONG)["error"]
+    assert error["code"] == fields.INTERNAL_ERROR
+    assert "AssertionError: oh; the real output stands" in error["message"]
+
+
+def test_a_notification_is_carried_out_and_not_answered() -> None:
+    client = Client()
+    for sent in (request("wrote", path="f"), request("wrote"), request("obserb")):
+        del sent["id"]
+        assert to_line(client.protocol.answer(sent)) == b""
+    assert [each["event"]["kind"] for each in client.ask("events")["events"]] == ["Wrote"]
+
+
+def test_the_form_of_the_first_builds_is_answered() -> None:
+    protocol = Protocol(Sessions("/w"))
+    for agent, outcome in (("main", "full"), ("main", "unchanged"), ("sub", "full")):
+        params = {"command": "cat song", "output": SONG}
+        sent = {"id": 1, "method": "observe", "conversation": "c", "agent": agent, "params": params}
+        answer = protocol.answer(sent)
+        assert answer is not None
+        assert (answer["id"], answer["result"]["outcome"]) == (1, outcome)
+    assert protocol.answer({"method": "stats", "conversation": "c"}), "it has no id and is not a notification"
 
 
 @pytest.mark.parametrize(
@@ -291,19 +328,19 @@ def test_what_is_wrong_with_a_field_is_said_in_words(params: dict[str, Any], wha
 @pytest.mark.parametrize(
     ("line", "code"),
     [
-        (b"{", "not_json"),
-        (b'{"id": NaN}', "not_json"),
-        (b'{"method": "mend", "conversation": "c", "params": {"messages": [{"temperature": 1e999}]}}', "not_json"),
-        (b'{"params": [-1e400]}', "not_json"),
-        (b"\xff\xfe", "not_json"),
-        (b"[" * 100_000, "not_json"),
-        (b"1" * 5000, "not_json"),
-        (b'{"id": 1.5, "method": "stats"}', "bad_request"),
-        (None, "too_long"),
+        (b"{", fields.NO_JSON),
+        (b'{"id": NaN}', fields.NO_JSON),
+        (b'{"method": "mend", "conversation": "c", "params": {"messages": [{"temperature": 1e999}]}}', fields.NO_JSON),
+        (b'{"params": [-1e400]}', fields.NO_JSON),
+        (b"\xff\xfe", fields.NO_JSON),
+        (b"[" * 100_000, fields.NO_JSON),
+        (b"1" * 5000, fields.NO_JSON),
+        (b'{"id": 1.5, "method": "stats"}', fields.INVALID_REQUEST),
+        (None, fields.INVALID_REQUEST),
     ],
 )
-def test_a_line_that_is_no_request_is_answered(line: bytes | None, code: str) -> None:
-    answer = Client().protocol.answer(parse(line))
+def test_a_line_that_is_no_request_is_answered(line: bytes | None, code: int) -> None:
+    answer = json.loads(to_line(Client().protocol.answer(parse(line))))
     assert (answer["id"], answer["error"]["code"]) == (None, code)
 
 
@@ -332,19 +369,24 @@ texts = st.sampled_from(["", "cat song", "/w/song", "one", "two", SONG, HALF, "\
 objects = st.dictionaries(
     st.sampled_from(["head", "tail", "role", "content", "tool_call_id", "id"]), texts | json_values
 )
-RIGHT: dict[Field, st.SearchStrategy[Any]] = {
-    TEXT: texts,
-    FLAG: st.booleans(),
-    LINE: st.integers(0, 50) | st.integers(0, 2**53),
-    STATUS: st.integers(-2, 2),
-    SECONDS: st.floats(0.1, 2),
-    OBJECT: objects,
-    IDS: st.lists(texts, max_size=2),
-    FLAG_OR_TEXT: st.booleans() | texts,
-    COUNT_OR_IDS: st.integers(0, 3) | st.lists(texts, max_size=2),
-    MESSAGES: st.lists(objects, max_size=3),
-    NAMES: st.dictionaries(texts, texts, max_size=2),
-}
+
+
+def valid(schema: Schema) -> st.SearchStrategy[Any]:
+    """Values that a schema allows."""
+    if "anyOf" in schema:
+        return st.one_of(*map(valid, schema["anyOf"]))
+    kind: str = schema["type"]
+    if "properties" in schema:
+        return st.fixed_dictionaries({}, optional={name: valid(each) for name, each in schema["properties"].items()})
+    if kind == "object":
+        return st.dictionaries(texts, texts, max_size=2) if "additionalProperties" in schema else objects
+    if kind == "array":
+        return st.lists(valid(schema["items"]), max_size=3)
+    if kind == "integer":
+        return st.integers(schema.get("minimum", -2), 50) | st.integers(0, 2**53)
+    if kind == "string":
+        return texts.filter(bool) if "minLength" in schema else texts
+    return {"boolean": st.booleans(), "number": st.floats(0.1, 2)}[kind]
 
 
 @st.composite
@@ -352,11 +394,13 @@ def requests(draw: st.DrawFn) -> object:
     """Requests that are right, or nearly so, and any other value now and then."""
     if not draw(st.integers(0, 9)):
         return draw(json_values)
-    method = draw(st.sampled_from([*METHODS, "hello", "close"]))
-    fields = METHODS[method].fields if method in METHODS else {}
-    needed = METHODS[method].needed if method in METHODS else ()
-    params = {name: draw(RIGHT[field]) for name, field in fields.items() if name in needed or draw(st.booleans())}
-    request = {"id": 1, "method": method, "conversation": draw(st.sampled_from("cd")), "params": params}
+    method = draw(st.sampled_from([*METHODS]))
+    schema = METHODS[method].params
+    properties = {**schema["properties"], "conversation": {}, "agent": {}}
+    asked = [name for name in properties if properties[name] and (name in schema["required"] or draw(st.booleans()))]
+    params = {name: draw(valid(properties[name])) for name in asked}
+    request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    params["conversation"] = draw(st.sampled_from("cd"))
     if not draw(st.integers(0, 9)):
         spoilt = draw(st.sampled_from([params, request]))
         spoilt[draw(st.sampled_from([*spoilt, "more"]))] = draw(json_values)
@@ -366,12 +410,14 @@ def requests(draw: st.DrawFn) -> object:
 @given(st.lists(requests(), max_size=6))
 def test_whatever_is_sent_is_answered(sent: list[object]) -> None:
     protocol = Protocol(Sessions("/w"), may_run=True)
-    for request in sent:
-        answer = json.loads(to_line(protocol.answer(parse(json.dumps(request).encode()))))
-        assert set(answer) in ({"id", "result"}, {"id", "error"})
-        assert answer.get("error", {}).get("code") != "bug", answer
-    probe = {"id": 5, "method": "observe", "conversation": "probe", "params": {"command": "cat song", "output": SONG}}
-    assert protocol.answer(probe)["result"]["text"] == SONG
+    for each in sent:
+        if line := to_line(protocol.answer(parse(json.dumps(each).encode()))):
+            answer = json.loads(line)
+            assert set(answer) in ({"jsonrpc", "id", "result"}, {"jsonrpc", "id", "error"})
+            assert answer.get("error", {}).get("code") != fields.INTERNAL_ERROR, answer
+    answer = protocol.answer(request("observe", conversation="probe", command="cat song", output=SONG))
+    assert answer is not None
+    assert answer["result"]["text"] == SONG
 
 
 def test_a_compaction_that_is_to_keep_any_number_of_turns_is_answered_at_once() -> None:
@@ -383,7 +429,7 @@ def test_a_compaction_that_is_to_keep_any_number_of_turns_is_answered_at_once() 
 
 @given(st.binary(max_size=60))
 def test_whatever_bytes_a_line_has_it_is_answered(line: bytes) -> None:
-    assert set(json.loads(to_line(Protocol(Sessions("/w")).answer(parse(line))))) == {"id", "error"}
+    assert set(json.loads(to_line(Protocol(Sessions("/w")).answer(parse(line))))) == {"jsonrpc", "id", "error"}
 
 
 # ---------------------------------------------------------------- the document
@@ -391,15 +437,6 @@ def test_whatever_bytes_a_line_has_it_is_answered(line: bytes) -> None:
 
 def document() -> str:
     return (TOP / "docs/protocol.md").read_text(encoding="utf-8")
-
-
-def test_the_document_has_each_method_with_its_fields() -> None:
-    rows = re.findall(r"^\| `(\w+)` \| (.*?) \|", document().partition("## Methods")[2], re.MULTILINE)
-    told = {
-        name: (set(re.findall(r"`(\w+)`", fields)), set(re.findall(r"\*\*`(\w+)`", fields))) for name, fields in rows
-    }
-    real = {name: (set(method.fields), set(method.needed)) for name, method in METHODS.items()}
-    assert told == {**real, "hello": ({"protocol"}, set()), "close": (set(), set())}
 
 
 def test_the_client_of_the_document_does_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

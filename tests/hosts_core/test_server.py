@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import http.client
+import io
 import json
 import os
 import select
@@ -15,6 +17,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +27,7 @@ from hypothesis import strategies as st
 
 from readcache import UsageError
 from readcache.serve import json_client, server
+from readcache.serve.fields import INVALID_REQUEST, NO_JSON, NOT_DONE, UNKNOWN_METHOD
 from readcache.serve.protocol import MOST_BYTES
 from readcache.serve.socket_file import listening
 from tests.helpers.files import WATCHDOG, wait_until
@@ -34,7 +38,7 @@ SONG = "".join(f"{number} bottles of beer on the wall\n" for number in range(40)
 
 
 def line(method: str, number: int = 1, conversation: str = "c", **params: Any) -> bytes:
-    request = {"id": number, "method": method, "conversation": conversation, "params": params}
+    request = {"jsonrpc": "2.0", "id": number, "method": method, "params": {"conversation": conversation, **params}}
     return json.dumps(request).encode() + b"\n"
 
 
@@ -143,7 +147,7 @@ def test_at_its_end_the_commands_are_killed(end: str, env: dict[str, str], tmp_p
         if end == "SIGTERM":
             process.terminate()
             answer = json.loads(process.stdout.readline())
-            assert answer["error"]["code"] == "cancelled"
+            assert answer["error"]["code"] == NOT_DONE
         else:
             process.stdout.close()
             process.stdin.close()
@@ -176,28 +180,31 @@ def test_after_a_kill_they_do_not(env: dict[str, str]) -> None:
 
 def test_a_line_that_is_too_long_is_skipped(env: dict[str, str]) -> None:
     answers = talk(env, b"x" * (MOST_BYTES + 1) + b"\n" + cat())
-    assert [answer.get("error", {}).get("code") for answer in answers] == ["too_long", None]
+    assert [answer.get("error", {}).get("code") for answer in answers] == [INVALID_REQUEST, None]
 
 
-@given(st.lists(st.binary(max_size=5)), st.integers(1, 7), st.booleans())
-def test_lines_come_whole_however_they_are_cut(parts: list[bytes], size: int, ends: bool) -> None:
+def lines(sent: bytes) -> list[bytes | None]:
+    return list(iter(partial(json_client.read_line, io.BytesIO(sent)), b""))
+
+
+@given(st.lists(st.binary(max_size=5)), st.booleans())
+def test_lines_come_whole_and_blank_ones_do_not(parts: list[bytes], ends: bool) -> None:
     whole = [part.replace(b"\n", b"") for part in parts]
-    sent = b"\n".join(whole) + (b"\n" if ends else b"")
-    chunks = iter([sent[at : at + size] for at in range(0, len(sent), size)])
-    found = [found.strip() for found in json_client.lines(lambda _: next(chunks, b"")) if found is not None]
-    assert found == [each.strip() for each in whole if each.strip()]
+    found = lines(b"\n".join(whole) + (b"\n" if ends else b""))
+    assert [each and each.strip() for each in found] == [each.strip() for each in whole if each.strip()]
 
 
 def test_a_long_line_is_known_by_its_length(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(json_client, "MOST_BYTES", 8)
+    monkeypatch.setattr(json_client, "CHUNK", 3)
     for sent, found in (
-        (b"12345678\n123456789\nx\n", [b"12345678", None, b"x"]),
+        (b"12345678\n123456789\nx\n", [b"12345678\n", None, b"x\n"]),
+        (b"1234567890123456\nx", [None, b"x"]),
         (b"123456789", [None]),
         (b"12345678", [b"12345678"]),
+        (b" " * 20 + b"\nx", [b"x"]),
     ):
-        for size in range(1, len(sent) + 1):
-            chunks = iter([sent[at : at + size] for at in range(0, len(sent), size)])
-            assert list(json_client.lines(lambda _, chunks=chunks: next(chunks, b""))) == found  # type: ignore[misc]  # a default
+        assert lines(sent) == found
 
 
 # ---------------------------------------------------------------- a socket
@@ -239,6 +246,56 @@ class SocketClient:
     def close(self) -> None:
         self.file.close()
         self.socket.close()
+
+
+class PostingClient:
+    """One connection, by HTTP."""
+
+    def __init__(self, socket_file: Path) -> None:
+        self.connection = http.client.HTTPConnection("readcache")
+        self.connection.sock = socket.socket(socket.AF_UNIX)
+        self.connection.sock.settimeout(WATCHDOG)
+        self.connection.sock.connect(str(socket_file))
+
+    def post(self, sent: bytes) -> tuple[int, Any]:
+        self.connection.request("POST", "/", sent)
+        answer = self.connection.getresponse()
+        body = answer.read()
+        return answer.status, json.loads(body) if body else None
+
+
+def test_a_client_that_posts_is_answered_as_one_that_sends_lines(env: dict[str, str], socket_file: Path) -> None:
+    with on_socket(env, socket_file, "--run") as process:
+        client = PostingClient(socket_file)
+        found = [client.post(cat(number)) for number in range(3)]
+        assert [(status, answer["id"]) for status, answer in found] == [(200, 0), (200, 1), (200, 2)]
+        assert [answer["result"]["outcome"] for _, answer in found] == ["full", "unchanged", "full"]
+        assert client.post(line("run", command="echo $((6 * 7))"))[1]["result"]["text"] == "42\n"
+        assert client.post(b'{"jsonrpc": "2.0", "method": "stats", "params": {"conversation": "c"}}') == (202, None)
+        assert client.post(b"{")[1]["error"]["code"] == NO_JSON
+        assert client.post(line("stats", 9))[1]["id"] == 9
+        client.connection.close()
+        assert process.poll() is None
+
+
+@pytest.mark.parametrize(
+    "sent", [b"P", b"POST / HTTP/1.1\r\n\r\n", b"POST / HTTP/1.1\r\nContent-Length: %s\r\n\r\n{}" % (b"9" * 5000)]
+)
+def test_a_broken_post_ends_its_connection_and_nothing_else(
+    sent: bytes, env: dict[str, str], socket_file: Path
+) -> None:
+    with on_socket(env, socket_file) as process:
+        broken = SocketClient(socket_file)
+        broken.socket.sendall(sent)
+        broken.socket.shutdown(socket.SHUT_WR)
+        assert broken.file.read() == b""
+        broken.close()
+        client = PostingClient(socket_file)
+        assert client.post(cat())[0] == 200
+        client.connection.close()
+        process.terminate()
+        _, err = process.communicate(timeout=WATCHDOG)
+    assert err == b""
 
 
 def test_the_socket_is_its_owners_alone_and_goes_with_the_server(env: dict[str, str], socket_file: Path) -> None:
@@ -290,7 +347,7 @@ def test_a_client_that_dies_or_talks_nonsense_hurts_nobody(env: dict[str, str], 
 
 
 def test_on_a_socket_no_command_is_run_unless_that_was_asked_for(env: dict[str, str], socket_file: Path) -> None:
-    for words, code in (((), "not_offered"), (("--run",), None)):
+    for words, code in (((), UNKNOWN_METHOD), (("--run",), None)):
         with on_socket(env, socket_file, *words) as process:
             client = SocketClient(socket_file)
             answer = client.ask(line("run", command="echo here"))
@@ -418,7 +475,7 @@ def test_a_client_whose_command_runs_keeps_its_place(env: dict[str, str], socket
         late.socket.sendall(waits)
         wait_until(lambda: len(list(tmp_path.glob("begun.*"))) == 2)
         refused = SocketClient(socket_file)
-        assert json.loads(refused.file.readline())["error"]["code"] == "busy"
+        assert json.loads(refused.file.readline())["error"]["code"] == NOT_DONE
         (tmp_path / "go").touch()
         for client in (working, late):
             assert json.loads(client.file.readline())["result"]["text"] == "late\n"
@@ -440,7 +497,7 @@ def test_the_memory_of_large_requests_is_returned(env: dict[str, str], socket_fi
         for client in clients:
             client.socket.sendall(b'{"id": 1, "method": "' + b"x" * (MOST_BYTES - 100))
         for client in clients[::2]:
-            assert client.ask(b'"}\n')["error"]["code"] == "unknown_method"
+            assert client.ask(b'"}\n')["error"]["code"] == UNKNOWN_METHOD
         assert megabytes() > before + 100
         for client in clients[1::2]:
             client.close()

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from readcache.serve.fields import INVALID_PARAMS, NOT_DONE
 from tests.helpers.chats import APIS, Messages, Step, chat, is_sendable, results, roles_alternate, text, texts
 from tests.helpers.files import WATCHDOG
 from tests.helpers.forks import start
@@ -30,7 +31,7 @@ class Client:
     def send(self, method: str, **params: Any) -> Any:
         assert self.process.stdin
         assert self.process.stdout
-        request = {"id": 1, "method": method, "conversation": "c", "params": params}
+        request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"conversation": "c", **params}}
         self.process.stdin.write(json.dumps(request).encode() + b"\n")
         self.process.stdin.flush()
         return json.loads(self.process.stdout.readline())
@@ -118,7 +119,6 @@ def test_a_summary_is_not_taken_for_turns_that_it_does_not_cover(client: Client)
     ("method", "params", "said"),
     [
         ("prune", {}, "prune needs messages"),
-        ("prune", {"messages": [], "strategies": ["most"]}, "unknown pruning strategy 'most'"),
         ("compaction_request", {"messages": [], "attempt": -1}, "attempt is not a whole number from 0 up"),
         ("compact", {"messages": [3]}, "messages is not a list of objects"),
         ("compact", {"messages": [], "summary": []}, "summary is not a text"),
@@ -127,8 +127,14 @@ def test_a_summary_is_not_taken_for_turns_that_it_does_not_cover(client: Client)
 )
 def test_a_wrong_field_is_named(method: str, params: dict[str, Any], said: str, client: Client) -> None:
     error = client.send(method, **params)["error"]
-    assert error["code"] == "usage"
+    assert error["code"] == INVALID_PARAMS
     assert said in error["message"]
+
+
+def test_a_strategy_that_is_unknown_is_named(client: Client) -> None:
+    error = client.send("prune", messages=[], strategies=["most"])["error"]
+    assert error["code"] == NOT_DONE
+    assert "unknown pruning strategy 'most'" in error["message"]
 
 
 # ------------------------------------------------------------ the client for Node

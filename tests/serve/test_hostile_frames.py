@@ -56,7 +56,7 @@ def call(*words: str, kind: str = "run", env: tuple[str, ...] = ("READCACHE_SESS
 HOSTILE = {
     "nothing": b"",
     "one byte": b"Q",
-    "JSON": b'{"id": 1, "method": "hello"}\n',
+    "JSON": b'{"jsonrpc": "2.0", "id": 1, "method": "hello"}\n',
     "too long a head": b"Q\xff\xff\xff\xff" + b"x" * 100_000,
     "a head that ends too early": frames.frame(b"Q", HEAD)[:-3],
     "a head without a text's end": frames.frame(b"Q", HEAD[:-1]),

@@ -14,17 +14,26 @@ from typing import Any
 import pytest
 
 from readcache.serve import address
+from readcache.serve.fields import NOT_DONE
 from tests.helpers.files import WATCHDOG
 from tests.serve.conftest import ServerUnderTest
 from tests.serve.test_hooks import events_of
 
 
-def post(at: ServerUnderTest, head: dict[str, Any], event: bytes) -> tuple[int, bytes]:
-    """(status, answer) as a plugin gets them."""
+def post(at: ServerUnderTest, head: dict[str, Any], event: bytes) -> dict[str, Any]:
+    """Return the answer to an event, as a plugin gets it."""
+    request = {"jsonrpc": "2.0", "id": 1, "method": "hook", "params": {**head, "event": event.decode()}}
+    answer: dict[str, Any] = json.loads(send(at, json.dumps(request).encode())[1])
+    assert (answer.pop("jsonrpc"), answer.pop("id")) == ("2.0", 1)
+    return answer
+
+
+def send(at: ServerUnderTest, body: bytes) -> tuple[int, bytes]:
+    """Return the status and the body of the answer to a POST."""
     connection = http.client.HTTPConnection("readcache")
     connection.sock = socket.socket(fileno=address.reach(at.path, WATCHDOG).detach())
     connection.sock.settimeout(WATCHDOG)
-    connection.request("POST", "/", json.dumps(head).encode() + b"\n" + event)
+    connection.request("POST", "/", body)
     answer = connection.getresponse()
     return answer.status, answer.read()
 
@@ -37,20 +46,36 @@ def head(*words: str) -> dict[str, Any]:
 def test_an_event_is_answered_as_by_the_short_way(at: ServerUnderTest, tmp_path: Path) -> None:
     at.start()
     first, second = events_of("codex", tmp_path / "work")
-    assert post(at, head(), first) == (200, b"")
-    status, answer = post(at, head(), second)
-    assert status == 200
-    assert b"UNCHANGED" in answer
+    assert post(at, head(), first) == {"result": ""}
+    assert "UNCHANGED" in post(at, head(), second)["result"]
+
+
+def test_the_form_of_the_first_builds_is_answered(at: ServerUnderTest, tmp_path: Path) -> None:
+    at.start()
+    first, second = events_of("codex", tmp_path / "work")
+    assert send(at, json.dumps(head()).encode() + b"\n" + first) == (200, b"")
+    status, answer = send(at, json.dumps(head()).encode() + b"\n" + second)
+    assert (status, b"UNCHANGED" in answer) == (200, True)
+    status, why = send(at, json.dumps(head("--policy", "none")).encode() + b"\n" + first)
+    assert (status, b"none" in why) == (409, True)
 
 
 def test_what_is_not_for_it_is_refused(at: ServerUnderTest, tmp_path: Path) -> None:
     at.start()
-    status, why = post(at, head("--policy", "none"), events_of("codex", tmp_path / "work")[0])
-    assert status == 409
-    assert b"none" in why
+    error = post(at, head("--policy", "none"), events_of("codex", tmp_path / "work")[0])["error"]
+    assert error["code"] == NOT_DONE
+    assert "none" in error["message"]
 
 
-BODIES = (b"", b"[]\n", b"{", b'{"words": 1, "cwd": 2, "environ": 3}\n', b"[" * 100_000 + b"]" * 100_000 + b"\n")
+BODIES = (
+    b"",
+    b"[]\n",
+    b'{"id": 1, "params": {"event": 3}}',
+    b'{"params": []}',
+    b"{",
+    b'{"words": 1, "cwd": 2, "environ": 3}\n',
+    b"[" * 100_000 + b"]" * 100_000 + b"\n",
+)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +90,7 @@ def test_a_broken_request_ends_its_connection_and_nothing_else(
     connection.shutdown(socket.SHUT_WR)
     assert connection.recv(1) == b""
     connection.close()
-    assert post(at, head("--off"), b"{}") == (200, b"")
+    assert post(at, head("--off"), b"{}") == {"result": ""}
     assert not (tmp_path / "state/readcache/failures.log").exists(), "no bug was noted"
 
 
@@ -93,4 +118,4 @@ def test_a_server_that_hangs_is_ended_for_a_plugin_and_its_clients_go_on(at: Ser
         assert waiting.recv(1) == b""
     waiting.close()
     assert at.wait() != process
-    assert post(at, head("--off"), b"{}") == (200, b"")
+    assert post(at, head("--off"), b"{}") == {"result": ""}

@@ -53,7 +53,12 @@ class Server:
         """A request in JSON."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        request = {"method": method, "conversation": "c", "agent": agent, "params": params}
+        request = {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": method,
+            "params": {"conversation": "c", "agent": agent, **params},
+        }
         self.process.stdin.write(json.dumps(request).encode() + b"\n")
         self.process.stdin.flush()
         return json.loads(self.process.stdout.readline())["result"]

@@ -48,7 +48,7 @@ def serving(at: ServerUnderTest, path: Path, *options: str, env: dict[str, str] 
 
 def ask(path: Path, method: str, /, **params: Any) -> dict[str, Any]:
     """The answer to a request about the conversation `mine`."""
-    request = {"id": 1, "method": method, "conversation": "mine", "params": params}
+    request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"conversation": "mine", **params}}
     connection = address.reach(str(path), WATCHDOG)
     try:
         connection.sendall(json.dumps(request).encode() + b"\n")
@@ -138,7 +138,7 @@ def test_a_sandbox_reaches_the_conversations_that_were_named_and_nothing_else(
             assert run_shortly(socket, "cat fifth", OTHER, session=session_id) == b"B"
         assert run_shortly(socket, "cat plan", PLAN, at.store) == b"B"
         assert hook(socket, store) == b"B"
-        assert raw_answer(socket, b'{"id": 1, "method": "hello"}\n') == b""
+        assert raw_answer(socket, b'{"jsonrpc": "2.0", "id": 1, "method": "hello"}\n') == b""
     for other in (at.store, store):
         with Session("/repo", session_id="other" if other == store else "mine", store=other, local=False) as session:
             assert [record.event.label for record in session.events() if isinstance(record.event, Delivered)] == [

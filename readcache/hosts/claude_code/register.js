@@ -89,14 +89,16 @@ async function ask($, event) {
   const known = server
   const { socket: socketPath, ...head } = known
   const told = takeTold()
-  const body = JSON.stringify({ ...head, words: SETTINGS.words }) + "\n" + JSON.stringify({ ...event, ...told })
+  const params = { ...head, words: SETTINGS.words, event: JSON.stringify({ ...event, ...told }) }
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "hook", params })
   const silent = setTimeout(() => start($), SILENT)
   asked += 1
   try {
     const answer = await $.http.fetch("http://readcache/", { method: "POST", body, socketPath })
     pause = 0
-    if (answer.ok) return JSON.parse(answer.text || "{}")
-    noteError(new Error(`the server did not answer: ${answer.text}`))
+    const { result, error } = JSON.parse(answer.text)
+    if (!error) return JSON.parse(result || "{}")
+    noteError(new Error(`the server did not answer: ${error.message}`))
   } catch {
     if (server === known) server = undefined // it has ended
     void start($)

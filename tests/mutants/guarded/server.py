@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from readcache.serve.fields import checked
+from readcache.serve.fields import INTERNAL_ERROR, checked
 from readcache.serve.logs import OpenLogs
 from readcache.serve.mcp.files import allowed_path
 from readcache.serve.mcp.readers import READER, McpReaders
@@ -15,11 +15,15 @@ from tests.mutants.guarded.patching import gives, guarded, instead, takes
 
 
 def _without(name: str) -> Callable[..., dict[str, Any]]:
-    return lambda request, **_: {"request": {key: value for key, value in request.items() if key != name}}
+    def without(request: Any, **_: Any) -> dict[str, Any]:
+        params = {key: value for key, value in request["params"].items() if key != name}
+        return {"request": {**request, "params": params}}
+
+    return without
 
 
 def _of_one_conversation(request: Any, **_: Any) -> dict[str, Any]:
-    return {"request": {**request, "conversation": "one"}}
+    return {"request": {**request, "params": {**request["params"], "conversation": "one"}}}
 
 
 def _unchanged(answer: dict[str, Any]) -> dict[str, Any]:
@@ -49,7 +53,7 @@ SERVER = (
     ),
     guarded(
         "what went wrong is a bug, whatever it is",
-        gives(Protocol.answer, lambda a: {**a, "error": {**a["error"], "code": "bug"}}),
+        gives(Protocol.answer, lambda a: {**a, "error": {**a["error"], "code": INTERNAL_ERROR}}),
         "hosts_core/test_protocol.py::test_a_line_that_is_no_request_is_answered",
     ),
     guarded(
@@ -69,7 +73,9 @@ SERVER = (
     ),
     guarded(
         "a server ignores fields that it does not know",
-        instead(checked, lambda _, given, fields, __: {name: given[name] for name in given if name in fields}),
+        instead(
+            checked, lambda _, given, schema, *__: {name: given[name] for name in given if name in schema["properties"]}
+        ),
         "hosts_core/test_protocol.py::test_what_is_wrong_with_a_field_is_said_in_words",
     ),
     guarded(

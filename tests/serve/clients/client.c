@@ -149,7 +149,7 @@ static int ask(const char *rest) {
     if (server.late_since && now() - server.late_since >= ASIDE) end();
     if (server.late_since || (!server.pid && !start())) return 0;
     if (!(line = realloc(line, strlen(rest) + 64))) exit(1);
-    left = (size_t)sprintf(line, "{\"id\": %lu, %s\n", id, rest);
+    left = (size_t)sprintf(line, "{\"jsonrpc\": \"2.0\", \"id\": %lu, %s\n", id, rest);
     request = line;
     for (long until = now() + server.deadline, rests; (rests = until - now()) > 0;) {
         int said = exchange(&request, &left, id, rests);
