@@ -219,7 +219,11 @@ class Reader:
                     self._retire(parts_of[0], call_id, after, plan, done)
             elif before == after and set(mark.sources) <= set(self.texts):
                 self.marks[call_id].append(mark)
-            elif set(mark.sources) <= set(self.texts) - self.changed and not self.anonymous:
+            elif (
+                call_id not in self.reused
+                and set(mark.sources) <= set(self.texts) - self.changed
+                and not self.anonymous
+            ):
                 raise AssertionError("a marker that was in order was rewritten")
             else:
                 self._retire(mark, call_id, after, plan, done)

@@ -118,7 +118,7 @@ def _keeps_all(owner: Any) -> Callable[[], list[Patch]]:
     def credits_everything(event: Any, _text: str) -> Amended:
         return Amended(event.call_id, event.text, event.source_map, event.markers, event.origin, lost=False)
 
-    return lambda: [(owner, "settle", credits_everything)]
+    return lambda: [(owner, "amend", credits_everything)]
 
 
 def _an_id_names_all_its_texts() -> list[Patch]:
