@@ -21,7 +21,7 @@ class JsonClient:
     answer, b"" for none, to the file descriptor `fd`. Both may raise OSError."""
 
     def __init__(
-        self, protocol: Protocol, read: Callable[[], bytes | None], write: Callable[[bytes], None], fd: int
+        self, protocol: Protocol, read: Callable[[], bytes | bytearray | None], write: Callable[[bytes], None], fd: int
     ) -> None:
         self._protocol, self._read, self._write, self.fd = protocol, read, write, fd
         self._writing = threading.Lock()  # answers do not mix
@@ -83,16 +83,15 @@ class JsonClient:
                 del self._stops[key]
 
 
-def read_line(stream: BinaryIO) -> bytes | None:
+def read_line(stream: BinaryIO) -> bytearray | None:
     """Return the next line that is not blank, b"" at the end, None for one of more than `MOST_BYTES`. The last may end
     without a newline. OSError."""
-    while (line := stream.readline(MOST_BYTES + 1)).isspace():
-        pass
-    if len(line) <= MOST_BYTES or line.endswith(b"\n"):
-        return line
-    while (rest := stream.readline(CHUNK)) and not rest.endswith(b"\n"):
-        pass
-    return None
+    line = bytearray()  # one block, whose memory is returned when it is freed
+    while not line.endswith(b"\n") and (part := stream.readline(CHUNK)):
+        line += part if len(line) <= MOST_BYTES else part[-1:]
+        if line.isspace():
+            line.clear()
+    return line if len(line) - line.endswith(b"\n") <= MOST_BYTES else None
 
 
 def _hung_up(fd: int) -> bool:

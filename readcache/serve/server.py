@@ -70,7 +70,7 @@ def answer_socket(path: str, protocol: Protocol, frame_server: FrameServer | Non
             return
         is_post = first == http.FIRST
 
-        def read() -> bytes | None:
+        def read() -> bytes | bytearray | None:
             with connections.silent(connection):
                 return http.read_post(stream, MOST_BYTES) if is_post else read_line(stream)
 
@@ -119,7 +119,7 @@ class _JsonClients:
         self._lock = threading.Lock()
         self._open: set[JsonClient] = set()
 
-    def serve(self, read: Callable[[], bytes | None], write: Callable[[bytes], None], fd: int) -> None:
+    def serve(self, read: Callable[[], bytes | bytearray | None], write: Callable[[bytes], None], fd: int) -> None:
         """One client, until it has gone."""
         client = JsonClient(self._protocol, read, write, fd)
         with self._lock:

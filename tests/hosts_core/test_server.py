@@ -184,7 +184,8 @@ def test_a_line_that_is_too_long_is_skipped(env: dict[str, str]) -> None:
 
 
 def lines(sent: bytes) -> list[bytes | None]:
-    return list(iter(partial(json_client.read_line, io.BytesIO(sent)), b""))
+    found = iter(partial(json_client.read_line, io.BytesIO(sent)), bytearray())
+    return [None if each is None else bytes(each) for each in found]
 
 
 @given(st.lists(st.binary(max_size=5)), st.booleans())
