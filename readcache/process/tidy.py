@@ -35,7 +35,7 @@ def age_seconds(age: str, what: str) -> float:
 
 def seconds_of(moment: str, now: float, what: str, *, is_end: bool = False) -> float:
     """Seconds since the epoch of a date (2026-11-01, with or without a time) or of an age before `now` (36h, 7d, 2w).
-    `is_end`: of a date without a time it is the end. UsageError for anything else, which names `what` has it."""
+    `is_end`: a date without a time means its end. UsageError for anything else, which names `what` has it."""
     import datetime
 
     if _AGE.fullmatch(moment):

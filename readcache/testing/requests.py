@@ -152,7 +152,7 @@ def _first_difference(lines: Sequence[str], rest: Sequence[str]) -> str:
 
 
 def check_figures(store: Path, ours: Sequence[Seen], real: Sequence[Seen]) -> None:
-    """Compare what a store says with what the model was sent in the conversation that it is of. AssertionError.
+    """Compare the figures of a store with the requests of its conversation. Raise AssertionError if they differ.
 
     Only results of the last step may be missing in the figures: nothing that came later says what became of them.
     """

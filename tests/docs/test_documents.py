@@ -82,6 +82,13 @@ def test_every_relative_link_leads_to_a_file(name: str) -> None:
     assert missing == []
 
 
+@pytest.mark.parametrize("name", ALL)
+def test_a_link_to_a_module_says_its_name(name: str) -> None:
+    links = re.findall(r"\[([a-z_/]+)\]\([^)#\s]*readcache/(?:[a-z_]+/)*?([a-z_]+/)?([a-z_]+)\.py\)", text_of(name))
+    # `process` may lead to process/plan.py: a page also names folders
+    assert [link for link in links if link[0].rpartition("/")[2] not in (link[2], link[1].rstrip("/"))] == []
+
+
 def anchors(name: str) -> set[str]:
     headings = re.findall(r"^#+ (.*)$", text_of(name), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}

@@ -1,4 +1,4 @@
-"""Make the events of a view that goes on without a part of its conversation, or in another reader.
+"""Make the events of a view that continues without a part of its conversation, or in another reader.
 
 - A compaction: the events record gone calls and restored lines, and repair stale markers.
 - A sub-agent that starts with a copy of its parent's messages: the events make the same view in an empty log.

@@ -16,7 +16,7 @@ _KEEP = {"description": "Ids of the calls that are kept."}
 
 
 def _tool(name: str, title: str, text: str, hints: str, **takes: Schema) -> dict[str, Any]:
-    """`hints`: those of its annotations that are true, apart by blanks. `takes`: the parameters that a model may give
+    """Return a tool. `hints`: its true annotations, separated by blanks. `takes`: the parameters that a model may give
     to the method of this name, with changes of their schemas."""
     known = ("readOnly", "destructive", "idempotent", "openWorld")
     annotations = {"title": title, **{f"{hint}Hint": hint in hints.split() for hint in known}}
