@@ -112,7 +112,9 @@ class World:
         who = Reader(reader.log, reader.rules, one_call=True) if one_call else reader
         reply = who.judge(call, confirm=Confirm.ALL).reply
         assert reply.full_text == FILES[name]
-        for segment in reply.segments:
+        # What one process has not been able to store, another cannot know.
+        is_told = reader is self.reader or not self.reader.log._outbox.waiting
+        for segment in reply.segments if is_told else ():
             assert set(getattr(segment, "sources", ())) <= self.shown.keys(), "it is no longer in view"
         self.shown[call_id] = reply.text
 
@@ -201,6 +203,7 @@ STEPS = st.tuples(
 @example([("read as one call", "f", (3, False, False)), ("miss", "f", None), ("read", "f", None)])
 @example([("miss", "f", (1, False, True)), ("read as one call", "f", None)])
 @example([("read", "f", None), ("be interrupted", "f", None)])
+@example([("read", "f", None), ("compact", "f", (0, False, False)), ("another process reads", "f", None)])
 def test_nothing_is_lost_and_nothing_is_applied_twice(steps: list[Step]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(log_module, "View", WatchedView)

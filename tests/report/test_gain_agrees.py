@@ -70,7 +70,7 @@ class Conversation:
         elif kind == "settle" and calls:
             text = self.full[calls[-1]]
             with contextlib.suppress(UsageError):
-                session.settle(calls[-1], text if flag else text[: len(text) // 2])
+                session.settle(calls[-1], text if flag else text[: len(text) * (count % 3) // 4])
 
     def observe(self, session: Session, command: str, output: str, call_id: str, batch: str) -> None:
         """In two steps, the reply is logged before it is shown and completed afterwards: the server and `run` do so,
@@ -93,6 +93,11 @@ class Conversation:
     + [("compact", "a.py", 1, 20, "main", True)],
     "default",
 )  # a compaction retires a marker whose reply was logged in two steps: that reply is not read again
+@example(
+    [("read", "a.py", 1, 20, "main", False)] * 14
+    + [("settle", "a.py", 1, 20, "main", False), ("settle", "a.py", 1, 20, "main", True)],
+    "default",
+)  # a part of a reply, and then the whole output: what was counted as shown is taken back, not what is visible
 def test_every_way_of_logging_gives_the_same_figures(
     steps: list[tuple[str, str, int, int, str, bool]], preset: str
 ) -> None:

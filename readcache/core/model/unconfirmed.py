@@ -55,10 +55,13 @@ def hand_out(event: Delivered) -> Amended:
 
 
 def counted(event: Delivered) -> Account | None:
-    """Return the account as every figure counts it: an unconfirmed omission counts as none."""
+    """Return the account as every figure counts it, with the characters that count as shown: an unconfirmed omission
+    counts as none."""
     account = event.account
-    if account is None or not event.unconfirmed or account.outcome is Outcome.FULL:
-        return account
+    if account is None:
+        return None
+    if not event.unconfirmed or account.outcome is Outcome.FULL:
+        return account if account.shown_chars is not None else replace(account, shown_chars=len(event.text))
     as_full = replace(account, outcome=Outcome.FULL, reason=Reason.UNCONFIRMED, tokens_saved=0)
     return replace(as_full, shown_chars=account.output_chars)
 
@@ -83,7 +86,7 @@ def with_amended(event: Delivered, amended: Amended) -> Delivered:
     if account is not None and _omits_nothing(event, account, amended):
         reason, chars = amended.reason or Reason.NOT_SENT, max(len(text), account.output_chars)
         account = replace(account, outcome=Outcome.FULL, reason=reason, tokens_saved=0, shown_chars=chars)
-    elif account is not None and event.unconfirmed and account.shown_chars is None:
+    elif account is not None and account.shown_chars is None:
         account = replace(account, shown_chars=len(event.text))  # the host's own truncation does not count as a saving
     return replace(shown, account=account, unconfirmed=False, output=None)
 
