@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from readcache.core.model.claims import WHOLE_TREE
 from readcache.core.model.errors import StoreError
 from readcache.core.model.events import (
+    Account,
     Amended,
     Compacted,
     Delivered,
@@ -32,6 +33,7 @@ from readcache.core.model.events import (
     Wrote,
 )
 from readcache.core.model.key_view import VisibleSpan
+from readcache.core.model.reply import Outcome, Reason
 from readcache.core.model.text import digest
 from readcache.core.model.view import View
 from readcache.log.store import IN_USE_SECONDS, Store
@@ -226,6 +228,25 @@ class StoreConformance:
             store.append("s", "main", [event], 1.0)
         self.agree(store, "s", fold(store.records("s", "main")), ["/r/a"], [])
 
+    def test_a_call_id_that_was_used_before_everything_was_removed_does_not_say_which_call_is_meant(
+        self, store: Store
+    ) -> None:
+        for used in (shows("c1", text="one\n"), Wrote("c1", ("/r/a",), "edit", 1)):
+            session, again = next(FRESH), replace(shows("c1"), when=Moment(3, 30))
+            last = replace(shows("c2", "/r/b"), when=Moment(2, 20))
+            for event in (used, last, Compacted(frozenset()), again, Rewound("c1")):
+                store.append(session, "main", [event], 1.0)
+            self.agree(store, session, fold(store.records(session, "main")), ["/r/a"], [])
+            store.append(session, "main", [again, Compacted(frozenset({"c1"}))], 1.0)
+            self.agree(store, session, fold(store.records(session, "main")), ["/r/a"], [])
+
+    def test_a_call_that_others_came_between_was_not_judged_again(self, store: Store) -> None:
+        judged = replace(shows("c1", text="one\n"), account=ACCOUNTS[0])
+        for number, event in enumerate((judged, shows("c2", "/r/b"), judged), 1):
+            store.append("s", "main", [replace(event, when=Moment(number, 10 * number))], 1.0)
+        store.append("s", "main", [Rewound("c1")], 1.0)
+        self.agree(store, "s", fold(store.records("s", "main")), ["/r/a"], [])
+
     def agree(self, store: Store, session: str, complete: View, keys: list[str], digests: list[str]) -> None:
         records = list(store.records_about(session, "main", keys, digests))
         everything = list(store.records(session, "main"))
@@ -379,6 +400,7 @@ class TestStores(StoreConformance):
 
 PATHS = ["/r/a", "/r/d/b", "/r/d/c"]
 TEXTS = ["one\n" * 40, "two\n" * 40]
+ACCOUNTS = [Account(request, Outcome.FULL, Reason.NOT_SEEN, 160, 0) for request in ("cat a", "cat b")]
 CALL_IDS = st.sampled_from(["c1", "c2", "c3", "c4", "c5"])
 
 
@@ -418,6 +440,7 @@ def event(kind: str, call_id: str, call: int, shown: list[MappedSpan]) -> st.Sea
             source_map=source_map,
             changed=changed,
             when=st.just(Moment(call, call * 10)),
+            account=st.sampled_from([None, *ACCOUNTS]),
         ),
         "w": st.builds(Wrote, st.just(call_id), keys, st.just("edit"), st.just(call)),
         "s": st.builds(
@@ -444,11 +467,12 @@ def fold(records: Any) -> View:
 
 
 def known(view: View, key: str) -> Any:
-    """All that a view knows of a key, as plain data."""
+    """All that a view knows of a key, as plain data. What made spans stale is asked only where there are some."""
 
     def plain(visible: VisibleSpan) -> tuple[Delivered, MappedSpan]:
         return visible.delivery.event, visible.mapped
 
     state = view.key(key)
     spans = [(start, end, plain(visible)) for start, end, visible in state.numbered.overlaps(1, 10**9)]
-    return spans, [plain(r) for r in state.loose], [plain(r) for r in state.stale], state.invalid if spans else None
+    loose, stale = [plain(r) for r in state.loose], [plain(r) for r in state.stale]
+    return spans, loose, stale, state.invalid if stale else None

@@ -68,9 +68,11 @@ class Calls:
     def repeats(self, before: Delivered, event: Delivered | Wrote) -> bool:
         """Return True if `event` belongs to the call that `before` answered: the call was judged again before any other
         call."""
-        if before.when.call == (event.call if isinstance(event, Wrote) else event.when.call):
+        number = event.call if isinstance(event, Wrote) else event.when.call
+        if before.when.call == number:
             return True
-        if before.when.call != self._answered or before.account is None:
+        # The numbers tell it, not the newest answer: a log may be folded without the calls about other files.
+        if before.when.call != number - 1 or before.account is None:
             return False
         if isinstance(event, Wrote) or event.account is None:  # an event that is logged before the result
             return before.label == event.label
@@ -285,3 +287,5 @@ class CallIds:
             self.doubted = (self.doubted | event.call_ids) if event.doubted else (self.doubted - event.call_ids)
         elif isinstance(event, Compacted):
             self.doubted.clear()
+            if not event.kept:  # no store looks up what was forgotten before
+                self._numbers = {call_id: number for call_id, number in self._numbers.items() if number}

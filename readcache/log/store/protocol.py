@@ -70,7 +70,8 @@ class Store(Protocol):
         - deliveries whose text has one of the digests (`text.digest`), or with a marker for such a text as a whole
         - deliveries that the conversation was rewound to
         - the newest delivery, which has the counters
-        - all other deliveries and amendments with the call IDs of these deliveries
+        - all other deliveries and amendments with the call IDs of these deliveries, and the last use of each ID before
+          a compaction that kept nothing
 
         A store may omit records of texts that the reader can no longer see, and records from before a compaction that
         kept nothing. A view folded from the result knows as much about these keys and digests as a view folded from

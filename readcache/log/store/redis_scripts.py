@@ -113,7 +113,14 @@ if ARGV[3] == '1' then
   note('g' .. agent)
   note('w')
 end
-for call in pairs(calls) do note('c' .. agent .. ' ' .. call) end
+for call in pairs(calls) do
+  note('c' .. agent .. ' ' .. call)
+  local before  -- the last use of the call ID below the floor: an ID of two calls does not say which one is meant
+  for number in string.gmatch(get('c' .. agent .. ' ' .. call) or '', '%d+') do
+    if tonumber(number) < floor then before = tonumber(number) end
+  end
+  if before then numbers[before] = true end
+end
 local order = {}
 for number in pairs(numbers) do order[#order + 1] = number end
 table.sort(order)
@@ -167,7 +174,10 @@ while place <= #ARGV do
       add('c' .. agent .. ' ' .. call, last .. ' ')
     else
       add('g' .. agent, last .. ' ')
-      if kind == 'wrote' then add('w', last .. ' ') end
+      if kind == 'wrote' then
+        add('w', last .. ' ')
+        add('c' .. agent .. ' ' .. call, last .. ' ')
+      end
     end
     local function stays(number) return number >= floor end
     for _ = 1, fields do

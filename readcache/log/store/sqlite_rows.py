@@ -37,6 +37,11 @@ _GENERAL = (
 )
 _TEXTS_OF_CALL = f"{SELECT} WHERE session = ? AND call_id = ? AND agent = ? AND NOT ({_NOT_SHOWN})"
 _OF_CALL = f"{SELECT} WHERE session = ? AND call_id = ? AND agent = ? AND seq >= ? AND NOT ({_NOT_SHOWN})"
+# The last use of a call ID below the floor: an ID that was used for two calls does not say which one is meant.
+_LAST_USE = (
+    f"{SELECT} WHERE session = ? AND call_id = ? AND agent = ? AND seq < ? AND kind IN ('delivered', 'wrote') "
+    "ORDER BY seq DESC LIMIT 1"
+)
 _FORGETTABLE = f"SELECT * FROM found_by WHERE session = :session AND agent = :agent AND NOT ({_OUTLASTS})"
 _LAST_OF_CALL = (
     "SELECT max(seq) FROM events WHERE session = :session AND call_id = :call AND kind <> 'rewound' "
@@ -192,7 +197,8 @@ def select_about(
         calls.add(newest_call)
     rows: list[Row] = db.execute(_GENERAL, {"session": context[0], "agent": context[1], "floor": floor}).fetchall()
     for call in calls:
-        rows += db.execute(_OF_CALL, (context[0], call, context[1], floor))
+        of_call = (context[0], call, context[1], floor)
+        rows += [*db.execute(_LAST_USE, of_call), *db.execute(_OF_CALL, of_call)]
     return sorted(rows, key=lambda row: row[0])
 
 
