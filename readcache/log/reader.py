@@ -94,6 +94,7 @@ class Reader:
         self._one_call = one_call
         self._resumes = resumes
         self._answered = False  # this process has used the reader since it was last closed
+        self._judged = False  # this process has judged a call
         self._reconciler: Reconciler | None = None  # the state of the last `sync`
 
     def judge(self, call: Call, *, confirm: Confirm = Confirm.NONE, began: float | None = None) -> Pending:
@@ -168,7 +169,11 @@ class Reader:
             logged = delivered
             if delivered.text and not is_confirmed:  # a delivery without text is never a source: nothing to confirm
                 logged = mark_unconfirmed(delivered, call.output, judgement.source_map)
-            log.append([logged, *events_after(call, delivered.when.call, policy)] if writes else [logged])
+            after = events_after(call, delivered.when.call, policy) if writes else []
+            # A process of a hook answers one call. Its host shows a whole output even if that process is killed now, so
+            # the processes of parallel calls need not wait for its end.
+            ends, self._judged = confirm is Confirm.FULL and is_full and not self._judged, True
+            log.append([logged, *after, *([Closed()] if ends else [])])
         return Pending(reply, partial(self._confirm, logged))
 
     def _confirm(self, logged: Delivered, at: float | None) -> None:
@@ -228,7 +233,8 @@ class Reader:
 
     def close(self, *, in_order: bool) -> None:
         """Stop answering, because the process ends. `in_order`: the replies that it gave are in the conversation."""
-        if self._answered and in_order and self.log.view.calls.number:
+        calls = self.log.view.calls
+        if self._answered and in_order and calls.closed < calls.number:
             self.tell("", lambda _: [Closed()])
         self._answered = False
         if (store_key := self.log.store_key()) is not None:
