@@ -6,10 +6,10 @@ The results of these calls are in the next request.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from readcache.core.model.errors import ReadcacheError
 from readcache.core.model.tool_call import ToolCall
@@ -116,3 +116,16 @@ class Content:
     def location(self, line: int = 1) -> str:
         """Return the file and the line, as text for people."""
         return f"{self.path}:{line}"
+
+
+class Form(NamedTuple):
+    """A format: its name, a function that recognises its objects, and a function that reads a file.
+
+    `kept`: the directory in which the host keeps such files, or None: the variable that names the host's directory, the
+    default of that variable, and the path below it.
+    """
+
+    name: str
+    knows: Callable[[Mapping[str, Any]], bool]
+    load: Callable[[Content], Iterator[Recording]]
+    kept: tuple[str, str, str] | None = None
