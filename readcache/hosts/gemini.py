@@ -130,7 +130,7 @@ def nothing_forbids(target: InstallTarget) -> str:
     """Return a sentence that says no setting disables the hook. Raise ReadcacheError if the user's or the project's
     settings file does."""
     from readcache import ReadcacheError
-    from readcache.hosts.settings_files.json_text import settings_in
+    from readcache.hosts.settings_files.settings_text import settings_in
 
     for is_user in (True, False):
         path = _settings_file(target._replace(is_user=is_user))

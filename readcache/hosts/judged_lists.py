@@ -132,6 +132,25 @@ class JudgedLists:
         return f"{self._host}-{digest(f'{found[0].said()} {first}')[:16]}"
 
 
+class ListAdapter:
+    """The common part of adapters that let `JudgedLists` judge the messages before each request. `host`: the adapter's
+    name. `root`, `tools`, `settings`: as for the adapter."""
+
+    host = ""
+
+    def __init__(self, root: str = ".", *, tools: Mapping[str, str | Judge] | None = None, **settings: Any) -> None:
+        super().__init__()
+        self._lists = JudgedLists(self.host, tools, {"root": root, **settings})
+
+    def stats(self) -> dict[str, int]:
+        """Return the counters of `Session.stats`, summed over all conversations."""
+        return self._lists.stats()
+
+    def close(self) -> None:
+        """End all conversations, and release the store."""
+        self._lists.close()
+
+
 class JudgedList:
     """One list that grows from request to request, and the texts shown for its results.
 

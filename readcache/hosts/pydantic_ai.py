@@ -8,7 +8,7 @@ It places itself after the processors of history and compaction.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,11 +25,10 @@ from pydantic_ai.messages import (
 
 from readcache.core.messages.messages import Kind, Message, Part
 from readcache.hosts.adapter_settings import fallback
-from readcache.hosts.judged_lists import JudgedLists
-from readcache.hosts.tool_results import Judge
+from readcache.hosts.judged_lists import ListAdapter
 
 
-class ReadcacheCapability(AbstractCapability[Any]):  # type: ignore[misc]  # no types where these are checked
+class ReadcacheCapability(ListAdapter, AbstractCapability[Any]):  # type: ignore[misc]  # no types where these are checked
     """A capability that omits visible lines from requests. Agents may share it. Raise UsageError for an invalid value.
 
     `root`: the directory that relative paths start from. `tools`: the kinds of tools, by name: "bash", "read", "write",
@@ -37,8 +36,7 @@ class ReadcacheCapability(AbstractCapability[Any]):  # type: ignore[misc]  # no 
     as for `adapter_settings`, e.g. `store`, `policy`, `restore`, `clear` and `on_reply`.
     """
 
-    def __init__(self, root: str = ".", *, tools: Mapping[str, str | Judge] | None = None, **settings: Any) -> None:
-        self._lists = JudgedLists("pydantic-ai", tools, {"root": root, **settings})
+    host = "pydantic-ai"
 
     def get_ordering(self) -> CapabilityOrdering:
         """Return the last position, after all other capabilities."""
@@ -53,14 +51,6 @@ class ReadcacheCapability(AbstractCapability[Any]):  # type: ignore[misc]  # no 
 
         sent = await asyncio.to_thread(fallback, judged, given)
         return replace(request_context, messages=sent)
-
-    def stats(self) -> dict[str, int]:
-        """Return the counters of `Session.stats`, summed over all conversations."""
-        return self._lists.stats()
-
-    def close(self) -> None:
-        """End all conversations, and release the store."""
-        self._lists.close()
 
     def _judged(self, messages: Sequence[Any], name: str) -> list[Any]:
         texts, sections = self._lists.judged([as_message(message) for message in messages], name)
