@@ -33,7 +33,7 @@ from readcache.core.messages.structure import last_turns, turn_starts
 from readcache.core.model.errors import UsageError
 from readcache.core.model.events import MappedSpan
 from readcache.core.model.paths import matches_any, may_name
-from readcache.core.model.policy import MIN_CHARS, Mode, Prices
+from readcache.core.model.policy import MIN_CHARS, Prices
 from readcache.core.model.secrets import contains_secret
 from readcache.core.model.text import count_lines
 
@@ -353,7 +353,7 @@ def prune_known(
 ) -> Sequence[Message]:
     """Return the messages pruned by `prune_messages`, with the session's knowledge of the calls. The session is not
     told. Nothing is pruned if it only advises or is off."""
-    if session.policy.mode is not Mode.ON:
+    if not session.may_shorten:
         return messages
     return prune_messages(messages, strategies, with_knowledge(rules, messages, session))
 
