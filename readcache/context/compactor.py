@@ -28,20 +28,9 @@ from functools import partial
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from readcache.context import compaction
 from readcache.context.clearing import mend_and_clear
-from readcache.context.compaction import (
-    TRIES,
-    AskModel,
-    CompactionResult,
-    CompactorOptions,
-    How,
-    Level,
-    Request,
-    compact_once,
-    count_tokens,
-    tokens_that_stay,
-    transcript_of,
-)
+from readcache.context.compaction import TRIES, AskModel, CompactionResult, CompactorOptions, How, Level, Request
 from readcache.context.formed import is_overflow, prompt_tokens, sendable, well_formed
 from readcache.context.pruner import ALL_STRATEGIES, PruneRules, check_strategies, prune_known, repair_list
 from readcache.context.split import split_turns
@@ -267,7 +256,7 @@ class Compactor:
         shorter = prune_known(messages, options.session, options.strategies, rules)
         if options.tokens(shorter) <= trigger * ENOUGH:
             return CompactionResult(repair_list(options.session, shorter), How.PRUNED)
-        return await compact_once(messages, options, self._roomy_level(messages, trigger), ask)
+        return await compaction.compact_once(messages, options, self._roomy_level(messages, trigger), ask)
 
     def _roomy_level(self, messages: Sequence[Message], trigger: float) -> Level:
         """Return the level that is due, or a tighter one if the kept messages would nearly fill the conversation.
@@ -275,7 +264,8 @@ class Compactor:
         If they would overfill it at every level, return the level that is due, because no level helps.
         """
         due = self._levels[self._level :]
-        tokens = {each: tokens_that_stay(split_turns(messages, each.keep_turns), self._options, each) for each in due}
+        splits = {level: split_turns(messages, level.keep_turns) for level in due}
+        tokens = {each: compaction.tokens_that_stay(split, self._options, each) for each, split in splits.items()}
         unclipped = [level for level in due if level.most_chars == sys.maxsize]
         fits = [level for level in unclipped if tokens[level] <= trigger * ENOUGH]
         return next(iter(fits + [level for level in due if tokens[level] < trigger]), due[0])
@@ -295,7 +285,7 @@ async def compact_now(
 ) -> CompactionResult:
     """Compact by the first of these levels that gains anything. Return the messages unchanged if none does."""
     for level in levels:
-        result = await compact_once(messages, options, level, ask)
+        result = await compaction.compact_once(messages, options, level, ask)
         if result.how is not How.NOTHING:
             return result
     return CompactionResult(messages, How.NOTHING)
@@ -339,7 +329,7 @@ def compaction_request(
     for level in levels_of(keep_turns):
         split = split_turns(normal, level.keep_turns)
         if split.old:
-            transcript = transcript_of(split, ALL_STRATEGIES, *TRIES[min(attempt, len(TRIES) - 1)])
+            transcript = compaction.transcript_of(split, ALL_STRATEGIES, *TRIES[min(attempt, len(TRIES) - 1)])
             return request_of(transcript, known_lines(session, split.old, split.summaries))
     return []
 
@@ -364,7 +354,7 @@ def compact_with(
         return next(answers, "")
 
     normal = normalise(messages)
-    counted = count_tokens(normal, session.policy)
+    counted = compaction.count_tokens(normal, session.policy)
     trigger = trigger_tokens or max(1, counted)
     within = budget.within(int(trigger / TRIGGER_OF_WINDOW))
     options = CompactorOptions(session, trigger, within, ALL_STRATEGIES, is_overflow)
