@@ -12,18 +12,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import count
 from typing import Any
 
-from readcache.core.messages.blocks import (
-    CALLS,
-    IMAGES,
-    TEXTS,
-    Raw,
-    as_mapping,
-    blocks_key,
-    result_keys,
-    string,
-    typed,
-    untyped,
-)
+from readcache.core.messages import blocks
+from readcache.core.messages.blocks import CALLS, IMAGES, TEXTS, Raw, as_mapping, blocks_key, result_keys, string, typed
 from readcache.core.messages.messages import Kind, Message, normalise, normalise_one, parse_arguments, result_text
 
 TextKey = tuple[int, str | None, str]  # a message's index, the call ID if the text is a result, the current text
@@ -51,7 +41,7 @@ def map_blocks(message: Raw, change: Callable[[Raw], Raw | None]) -> Raw:
                 if any(a is not b for a, b in zip(after, before, strict=True)):
                     changed[key] = after
         new = {**block, **changed} if changed else block
-    return message if new is block else untyped(new, raw)
+    return message if new is block else blocks.untyped(new, raw)
 
 
 def with_result_text(message: Raw, call_id: str | None, text: str, nth: int = 0) -> Raw:
