@@ -43,23 +43,16 @@ def _hook(event: Mapping[str, Any], sessions: Sessions) -> Mapping[str, Any] | N
     session.sync(rollout.messages, batch=rollout.batch)  # parallel calls have hooks of their own
     for path, patch in rollout.written:
         session.wrote(path, call_id=patch)
-    call = ToolCall(
-        call_id,
-        "Bash",
-        event["tool_input"],
-        "",
-        rollout.batch,
-        exit_code=rollout.exit_code,
-        cwd=event["cwd"],
-        asked=AskedCommand(event["tool_input"]["command"]),
-    )
-    if rollout.has_answer or rollout.exit_code is None:
+    given, code = event["tool_input"], rollout.exit_code
+    asked = AskedCommand(given["command"])
+    call = ToolCall(call_id, "Bash", given, "", rollout.batch, exit_code=code, cwd=event["cwd"], asked=asked)
+    if rollout.has_answer or code is None:
         session.answer(call)  # record only its writes: its output is shown in parts, or as an error
         return None
     reply = session.answer(replace(call, output=output, complete=not is_truncated(output)), commit=False)
     if reply.outcome.value == "full":
         return None
-    shown = f"Process exited with code {rollout.exit_code}\nOutput:\n{reply.text}"
+    shown = f"Process exited with code {code}\nOutput:\n{reply.text}"
     return {"decision": "block", "reason": shown}  # blocks nothing: the model gets this result
 
 

@@ -72,8 +72,8 @@ class ReadcacheFilter(ListAdapter):
         """Return the input that the model will be sent. See `RunConfig.call_model_input_filter`."""
         sent = data.model_data if self._first is None else self._first(data)
         sent = await sent if inspect.isawaitable(sent) else sent
-        if _may_drop_items(data.agent):
-            return sent
+        if getattr(getattr(data.agent, "model_settings", None), "truncation", None) == "auto":
+            return sent  # the server truncates a list that does not fit into its window
 
         def judged() -> Any:
             name = self._named(data) if callable(self._named) else self._named
@@ -89,11 +89,6 @@ class ReadcacheFilter(ListAdapter):
             if at in sections:
                 out.append({"role": "user", "content": sections[at]})
         return out
-
-
-def _may_drop_items(agent: Any) -> bool:
-    """Return True if the server truncates a list that does not fit into its window."""
-    return getattr(getattr(agent, "model_settings", None), "truncation", None) == "auto"
 
 
 # ---------------------------------------------------------------- items of the Responses API, as the SDK sends them

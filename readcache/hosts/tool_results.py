@@ -115,18 +115,18 @@ def with_numbers(call: ToolCall, output: str, session: Session) -> ToolCall:
     return replace(call, asked=replace(asked, skipped=skipped))
 
 
-# ------------------------------------------------------------ lines beside a reply
-# A host keeps them in its own state. They are put back when no session knows the reply any more: its log in memory
-# ended with the process, or readcache was switched off.
+# ------------------------------------------------------------ omitted lines that a host keeps beside a reply
+# They are shown again when no session knows the reply any more: its log in memory ended with the process, or readcache
+# was switched off.
 
 
 def lines_left_out(reply: Reply) -> list[list[str]]:
-    """[marker, lines] for each marker, in order."""
+    """Return [marker, its omitted lines] for each marker, in order."""
     return [[marker, "\n".join(lines)] for _, marker, lines in reply.omissions()]
 
 
 def put_back(text: str, kept: Iterable[Iterable[str]]) -> str:
-    """The text with the lines in the places of their markers."""
+    """Return the text with the omitted lines instead of their markers."""
     for marker, lines in kept:
         text = text.replace(marker, lines)
     return text

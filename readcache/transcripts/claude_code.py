@@ -248,7 +248,7 @@ class Transcript:
         """Return the lines of `source` that were in the request which led to the call `call_id`, without line numbers.
         Return an empty set if that is not proven.
 
-        `source`: a call, with its result, or the name of a restored file. `section`: a text that a hook restored after
+        `source`: the ID of a call, with its result, or of a restored file. `section`: a text that a hook restored after
         a compaction; if given, return its lines instead.
         """
         asked, there = self.call(call_id), self.call(source)

@@ -11,9 +11,9 @@ import re
 from bisect import bisect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from readcache import Reply, Session
+from readcache import Reply, Session, Sessions
 from readcache.core.messages.tools import LINE_NUMBER
 from readcache.core.model.events import Delivered, Origin
 from readcache.core.model.spec.lines import is_same_line
@@ -24,9 +24,6 @@ from readcache.hosts.restored import fitting_plan
 from readcache.hosts.tool_results import with_numbers
 from readcache.process import failures
 from readcache.transcripts.claude_code import MOVED_BACK, STATUS, WRITERS, bare
-
-if TYPE_CHECKING:
-    from readcache import Sessions
 
 Event = Mapping[str, Any]
 MOST_RESTORED = 200_000  # bytes

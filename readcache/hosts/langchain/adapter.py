@@ -26,15 +26,7 @@ from langchain_core.tracers.context import register_configure_hook
 from readcache import Budget, Marks, Mode, Policy, Reply, Session
 from readcache.context import mend_and_clear
 from readcache.hosts.adapter_settings import LOG, AdapterSettings, adapter_settings, fallback
-from readcache.hosts.langchain.messages import (
-    as_chat,
-    asked_by,
-    call_ids,
-    messages_of,
-    tool_result,
-    with_lines_back,
-    with_reply,
-)
+from readcache.hosts.langchain.messages import as_chat, asked_by, messages_of, tool_result, with_lines_back, with_reply
 from readcache.hosts.tool_results import Judge, ShellDirectory, answer_tool, tool_kinds
 
 _MOST_CHARS = 80_000  # characters of a result: deepagents moves longer ones to a file, where no marker belongs
@@ -166,12 +158,13 @@ class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]
         return [m if new is old else m.model_copy(update={"content": new["content"]}) for m, old, new in pairs]
 
 
-# ------------------------------------------------------------ what a model is really sent
-# Middleware that is listed after ours may have changed the messages.
+# ------------------------------------------------------------ the messages that a model is really sent
+# Middleware that is listed after this one may have changed them.
 
 
 class NotSent(BaseException):
-    """Ends a request before it is sent. No Exception: middleware that tries again must not catch it."""
+    """Raised to end a request before it is sent. It is no Exception, so that middleware that retries does not catch
+    it."""
 
 
 class _Look(BaseCallbackHandler):  # type: ignore[misc]  # no types where these are checked
@@ -189,7 +182,8 @@ register_configure_hook(_LOOK, inheritable=False)
 
 @contextmanager
 def sent_if(is_true: Callable[[Sequence[BaseMessage]], bool]) -> Iterator[None]:
-    """Within it, no chat model is sent messages for which `is_true` is false: NotSent then."""
+    """Raise NotSent inside the `with` block if a chat model would be sent messages for which `is_true` returns
+    False."""
     token = _LOOK.set(_Look(is_true))
     try:
         yield
@@ -241,7 +235,7 @@ class AgentReader:
             summary, kind = message.content, message.additional_kwargs.get("lc_source")
             if kind == "summarization" and isinstance(summary, str):
                 before = [*self._sent, *map(as_chat, state)]
-                section = self.session.restored_section(summary, keep=call_ids(messages), messages=before)
+                section = self.session.restored_section(summary, keep=_call_ids(messages), messages=before)
                 out[at] = message.model_copy(update={"content": f"{summary}\n\n{section}"}) if section else message
         return out
 
@@ -267,15 +261,16 @@ class AgentReaders:
             session = self.sessions.get(thread, namespace or "main", session_id=name)
             if not isinstance(session.notes, AgentReader):
                 session.notes = AgentReader(session)
-                if not session.view.calls.number:
-                    _begin(session, others, call_ids(messages))
+                shown = _call_ids(messages)
+                source = next((other for other in others if any(map(other.view.is_visible, shown))), None)
+                if source is not None and not session.view.calls.number:
+                    session.reader.inherit(source.reader)
             return session.notes
 
 
-def _begin(session: Session, others: Sequence[Session], shown: Sequence[str]) -> None:
-    source = next((other for other in others if any(map(other.view.is_visible, shown))), None)
-    if source is not None:
-        session.reader.inherit(source.reader)
+def _call_ids(messages: Sequence[BaseMessage]) -> list[str]:
+    """Return the IDs of the calls whose results are in the messages."""
+    return [message.tool_call_id for message in messages if isinstance(message, ToolMessage)]
 
 
 def _thread_and_namespace(request: Any) -> tuple[str, str]:
