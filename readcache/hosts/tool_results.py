@@ -92,9 +92,11 @@ def _on_disk(session: Session, path: str) -> str:
 
 
 def with_numbers(call: ToolCall, output: str, session: Session) -> ToolCall:
-    """Return the call of a command with what is known of the line numbers of its `output`, from whose start the host
-    removes blank lines: how many it removed, or that the output is not complete. The file is read only if the command
-    may have printed more lines than there are."""
+    """Return the call of a command, with how many blank lines the host removed from the start of its `output`.
+
+    If the output does not start with the file's lines after these, it counts as not complete. The file is read only if
+    the command may have printed more lines than the output has.
+    """
     asked = call.asked
     if not isinstance(asked, AskedCommand):
         return call

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from readcache.transcripts.records import Content, Form, Recording, RequestSent
-from readcache.transcripts.turns import Turns
+from readcache.transcripts.records import Content, Form, Recording, RequestSent, Turns
 from readcache.transcripts.values import block_text, count_in, list_in, object_in
 
 

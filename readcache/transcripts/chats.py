@@ -16,8 +16,7 @@ from typing import Any
 from readcache.core.messages.blocks import CALLS, ITEM_RESULTS, Raw
 from readcache.core.messages.messages import Kind, Message, last_compaction, normalise_one
 from readcache.core.model.call import Frame
-from readcache.transcripts.records import Content, Form, Recording, RequestSent
-from readcache.transcripts.turns import Turns
+from readcache.transcripts.records import Content, Form, Recording, RequestSent, Turns
 from readcache.transcripts.values import count_in, int_in, list_in, object_in
 
 _ITEMS = (*CALLS, *ITEM_RESULTS, "message", "reasoning")  # of the Responses API

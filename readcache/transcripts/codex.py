@@ -13,8 +13,7 @@ from typing import Any
 from readcache.core.messages.messages import last_compaction, visible_to_model
 from readcache.core.messages.tools import tool_use
 from readcache.core.model.call import Frame
-from readcache.transcripts.records import Content, Form, Recording, RequestSent
-from readcache.transcripts.turns import Turns
+from readcache.transcripts.records import Content, Form, Recording, RequestSent, Turns
 from readcache.transcripts.values import block_text, count_in, list_in, object_in, said_in
 
 Payload = Mapping[str, Any]

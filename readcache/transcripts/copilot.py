@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from readcache.transcripts.records import Content, Form, Recording
-from readcache.transcripts.turns import Turns
+from readcache.transcripts.records import Content, Form, Recording, Turns
 from readcache.transcripts.values import block_text, epoch_of, list_in, object_in
 
 Data = Mapping[str, Any]

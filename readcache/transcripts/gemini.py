@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from readcache.core.model.call import Frame
-from readcache.transcripts.records import Content, Form, Recording, RequestSent
-from readcache.transcripts.turns import Turns
+from readcache.transcripts.records import Content, Form, Recording, RequestSent, Turns
 from readcache.transcripts.values import block_text, count_in, list_in, object_in
 
 OUTPUT = "<untrusted_context>\nOutput: "  # before the output of a command

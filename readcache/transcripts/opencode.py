@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from readcache.transcripts.records import Content, Form, Recording, RequestSent
-from readcache.transcripts.turns import Turns
+from readcache.transcripts.records import Content, Form, Recording, RequestSent, Turns
 from readcache.transcripts.values import count_in, epoch_of, int_in, list_in, object_in
 
 Part = Mapping[str, Any]

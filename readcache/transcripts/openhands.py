@@ -12,8 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from readcache.transcripts.chats import usage_of
-from readcache.transcripts.records import Content, Form, Recording
-from readcache.transcripts.turns import Turns
+from readcache.transcripts.records import Content, Form, Recording, Turns
 from readcache.transcripts.values import block_text, int_in, list_in, object_in
 
 Event = Mapping[str, Any]

@@ -163,7 +163,7 @@ class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]
 
 
 class NotSent(BaseException):
-    """Raised to end a request before it is sent. It is no Exception, so that middleware that retries does not catch
+    """Raised to end a request before it is sent. Middleware that catches each Exception, to retry, does not catch
     it."""
 
 
