@@ -25,8 +25,7 @@ from typing import Any
 
 from readcache.core.model.errors import ReadcacheError
 from readcache.core.model.events import Delivered
-from readcache.hosts.host import Host, InstallTarget
-from readcache.hosts.scripted import Scripted
+from readcache.hosts.host import Host, InstallTarget, Scripted
 from readcache.hosts.settings_files.switch import Switch
 from readcache.log.store import Store, open_store
 from readcache.process.settings import Settings
@@ -102,11 +101,11 @@ def fire(host: Host, target: InstallTarget) -> bool:
     The host gets a home directory of its own, without the user's settings, conversations and keys. Raise NotFired if
     nothing was tried, or if the host did not make both calls.
     """
-    if host.scripted is None:
+    scripted, canary = host.scripted, f"canary {secrets.token_hex(8)}"
+    if scripted is None:
         raise NotFired("no scripted model is known for it")
     if limit := host.only_advises(target):
         raise NotFired(limit)
-    scripted, canary = host.scripted(), f"canary {secrets.token_hex(8)}"
     name = scripted.words[0]
     if (program := shutil.which(name)) is None:
         raise NotFired(f"{name} is not on PATH")

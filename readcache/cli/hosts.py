@@ -24,8 +24,7 @@ from readcache.core.model.policy import Policy
 from readcache.hosts import MODULES, find_host
 from readcache.hosts.hooks import python_program
 from readcache.hosts.host import Host, InstallTarget
-from readcache.hosts.settings_files.files import FileChange
-from readcache.hosts.settings_files.switch import Switch, remembered_installs
+from readcache.hosts.settings_files.switch import FileChange, Switch, remembered_installs
 from readcache.process.settings import Settings
 from readcache.process.state import is_unnamed, state_directory
 from readcache.process.tidy import what_is_kept

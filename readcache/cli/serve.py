@@ -190,8 +190,8 @@ def _show_metrics(options: argparse.Namespace, settings: Settings) -> None:
 def _warm_up() -> None:
     """Do the work in advance for which the first calls would wait: imports, and everything created at first use."""
     import readcache.hosts.claude_code.plugin
-    import readcache.hosts.codex.adapter
-    import readcache.hosts.gemini.adapter  # noqa: F401
+    import readcache.hosts.codex
+    import readcache.hosts.gemini  # noqa: F401
     from readcache import Session
 
     with contextlib.suppress(ImportError), Session("/", session_id="warm") as session:

@@ -12,21 +12,11 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from readcache.context import summary
 from readcache.context.formed import sendable
 from readcache.context.notes import clip_messages, clip_text
 from readcache.context.pruner import PruneRules, prune_messages, repair_list
 from readcache.context.split import Split, split_turns
-from readcache.context.summary import (
-    HEADING,
-    RESTORED_HEADING,
-    body_of,
-    known_lines,
-    mechanical_summary,
-    request_of,
-    serialize_transcript,
-    summary_in,
-    written_summary,
-)
 from readcache.core.messages.blocks import as_mapping, blocks_key
 from readcache.core.messages.editing import user_message, with_results, with_texts
 from readcache.core.messages.messages import Kind, Message, normalise_one, raw_messages, update_all
@@ -121,15 +111,15 @@ async def compact_once(
     if not split.old and split.restored:
         return CompactionResult(_shrink(messages, split, options), How.SHRUNK)
     if not split.old:
-        head = _with_texts(messages[: split.split_at], HEADING, lambda text: clip_text(text, level.most_chars))
+        head = _with_texts(messages[: split.split_at], summary.HEADING, lambda text: clip_text(text, level.most_chars))
         shorter = [*head, *clip_messages(split.kept, level.most_chars, session.tag)]
         if all(a is b for a, b in zip(shorter, messages, strict=True)):
             return CompactionResult(messages, How.NOTHING)
         return CompactionResult(repair_list(session, shorter), How.CLIPPED)
-    known = known_lines(session, split.old, split.summaries)
+    known = summary.known_lines(session, split.old, split.summaries)
     text, trouble = await _summarise(split, options, known, ask)
     how = How.SUMMARISED if text else How.MECHANICAL
-    text = text or mechanical_summary(split.old, split.summaries, known)
+    text = text or summary.mechanical_summary(split.old, split.summaries, known)
     # two messages: the summary, and the restored section
     left = tokens_that_stay(split, options, level) + session.policy.tokens(text) + 2 * MESSAGE_TOKENS
     gain = options.tokens(messages) - left
@@ -152,7 +142,7 @@ async def _summarise(split: Split, options: CompactorOptions, known: Sequence[st
     for chars, share in TRIES:
         transcript = transcript_of(split, options.strategies, chars, share)
         try:
-            summary = summary_in(_text_of(await ask(request_of(transcript, known, options.prompt))))
+            text = summary.summary_in(_text_of(await ask(summary.request_of(transcript, known, options.prompt))))
         except UsageError:
             raise
         except Exception as error:
@@ -160,11 +150,11 @@ async def _summarise(split: Split, options: CompactorOptions, known: Sequence[st
             if options.is_overflow(error):
                 continue
             break
-        if not summary:
+        if not text:
             return "", "the response held no summary"
-        if count(summary) >= replaced:
+        if count(text) >= replaced:
             return "", "the summary was longer than the text that it summarises"
-        return written_summary(summary, transcript, split.summaries, known), ""
+        return summary.written_summary(text, transcript, split.summaries, known), ""
     return "", trouble
 
 
@@ -173,9 +163,9 @@ def transcript_of(split: Split, strategies: Collection[str], chars: int, share: 
     longest text in them, in characters. `share`: the share of the old messages to show, the newest."""
     old = prune_messages(split.old, strategies, PruneRules(max_chars=chars, protect_last_turns=0))
     old = old[len(old) - int(len(old) * share) :]
-    earlier = [normalise_one({"role": "user", "content": body_of(summary)}) for summary in split.summaries]
+    earlier = [normalise_one({"role": "user", "content": summary.body_of(text)}) for text in split.summaries]
     task = [message for message in split.head if message.role not in ("system", "developer")]
-    return serialize_transcript(clip_messages([*task, *earlier, *old], chars))
+    return summary.serialize_transcript(clip_messages([*task, *earlier, *old], chars))
 
 
 def _text_of(response: object) -> str:
@@ -205,7 +195,7 @@ def _shrink(messages: Sequence[Message], split: Split, options: CompactorOptions
     session = options.session
     had = session.policy.tokens(split.restored)
     budget = replace(options.budget, max_tokens=int(had * SHRUNK) if had >= LEAST_SHRUNK else 0)
-    head = _with_texts(messages[: split.split_at], RESTORED_HEADING, lambda _: "")
+    head = _with_texts(messages[: split.split_at], summary.RESTORED_HEADING, lambda _: "")
     stays, restored = _restore_files(session, [*head, *split.kept], [], budget)
     section = [user_message(restored, messages)]
     return repair_list(session, sendable([*stays[: split.split_at], *section, *stays[split.split_at :]]))

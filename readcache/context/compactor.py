@@ -8,6 +8,14 @@ agent was working on. It tells the session, so that no remaining marker names a 
 
 It calls only its session and `summarize`. Without a summary, the agent continues with its task, its last turns, the
 files that it was working on, and the list of files that it read and changed.
+
+A host that calls the model itself, such as a program in another language, compacts in two steps:
+
+    request = compaction_request(messages, session)  # the host sends it to a model, and gets a summary
+    messages, report = compact_with(messages, session, summary)
+
+Nothing is remembered between the steps: both take the same list. Append messages that arrive in the meantime
+afterwards, because the summary does not cover them.
 """
 
 from __future__ import annotations
@@ -20,20 +28,13 @@ from functools import partial
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from readcache.context import compaction
 from readcache.context.clearing import mend_and_clear
-from readcache.context.compaction import (
-    AskModel,
-    CompactionResult,
-    CompactorOptions,
-    How,
-    Level,
-    Request,
-    compact_once,
-    tokens_that_stay,
-)
+from readcache.context.compaction import TRIES, AskModel, CompactionResult, CompactorOptions, How, Level, Request
 from readcache.context.formed import is_overflow, prompt_tokens, sendable, well_formed
 from readcache.context.pruner import ALL_STRATEGIES, PruneRules, check_strategies, prune_known, repair_list
 from readcache.context.split import split_turns
+from readcache.context.summary import known_lines, request_of
 from readcache.core.messages.blocks import Raw
 from readcache.core.messages.messages import Message, normalise, normalise_one, plain, raw_messages
 from readcache.core.messages.structure import repair
@@ -54,6 +55,7 @@ TRIGGER_OF_WINDOW = 0.8
 # Pruning, or a summary, freed enough if the rest is at most this share of the trigger, to which Cline compacts.
 # With a larger rest, the model would soon be asked again, in the end at every step.
 ENOUGH = 0.7
+KEEP_TURNS = 2
 # Characters of each text of the last turn, if nothing else can be shortened. CooperBench clips at 20,000.
 LAST_TURN_CHARS = (20_000, 5_000, 1_000)
 
@@ -96,7 +98,7 @@ class Compactor:
         *,
         window: int | None = None,
         trigger_tokens: int | None = None,
-        keep_turns: int = 2,
+        keep_turns: int = KEEP_TURNS,
         budget: Budget = Budget(),  # noqa: B008  frozen
         strategies: Collection[str] = ALL_STRATEGIES,
         is_overflow: Callable[[Exception], bool] = is_overflow,
@@ -239,7 +241,8 @@ class Compactor:
         try:
             pairs = zip_longest(self._read[: len(messages)], messages)
             self._read = [
-                m if m is not None and _is_same(m.raw, raw) else normalise_one(plain(raw)) for m, raw in pairs
+                m if m is not None and (m.raw == raw or m.raw == plain(raw)) else normalise_one(plain(raw))
+                for m, raw in pairs
             ]
             return self._read
         except Exception as error:  # a list that cannot be compared or copied is still compacted
@@ -253,7 +256,7 @@ class Compactor:
         shorter = prune_known(messages, options.session, options.strategies, rules)
         if options.tokens(shorter) <= trigger * ENOUGH:
             return CompactionResult(repair_list(options.session, shorter), How.PRUNED)
-        return await compact_once(messages, options, self._roomy_level(messages, trigger), ask)
+        return await compaction.compact_once(messages, options, self._roomy_level(messages, trigger), ask)
 
     def _roomy_level(self, messages: Sequence[Message], trigger: float) -> Level:
         """Return the level that is due, or a tighter one if the kept messages would nearly fill the conversation.
@@ -261,15 +264,11 @@ class Compactor:
         If they would overfill it at every level, return the level that is due, because no level helps.
         """
         due = self._levels[self._level :]
-        tokens = {each: tokens_that_stay(split_turns(messages, each.keep_turns), self._options, each) for each in due}
+        splits = {level: split_turns(messages, level.keep_turns) for level in due}
+        tokens = {each: compaction.tokens_that_stay(split, self._options, each) for each, split in splits.items()}
         unclipped = [level for level in due if level.most_chars == sys.maxsize]
         fits = [level for level in unclipped if tokens[level] <= trigger * ENOUGH]
         return next(iter(fits + [level for level in due if tokens[level] < trigger]), due[0])
-
-
-def _is_same(known: Raw, message: Raw) -> bool:
-    """Return True if the message equals `known`, the copy that was made of it."""
-    return known == message or known == plain(message)
 
 
 def levels_of(keep_turns: int) -> list[Level]:
@@ -286,7 +285,7 @@ async def compact_now(
 ) -> CompactionResult:
     """Compact by the first of these levels that gains anything. Return the messages unchanged if none does."""
     for level in levels:
-        result = await compact_once(messages, options, level, ask)
+        result = await compaction.compact_once(messages, options, level, ask)
         if result.how is not How.NOTHING:
             return result
     return CompactionResult(messages, How.NOTHING)
@@ -313,3 +312,52 @@ def run_at_once(coroutine: Coroutine[Any, Any, T]) -> T:
         result: T = end.value
         return result
     raise AssertionError("a coroutine that awaits nothing was suspended")
+
+
+# ---------------------------------------------------------------- in two steps
+
+
+def compaction_request(
+    messages: Sequence[Raw], session: Session, *, keep_turns: int = KEEP_TURNS, attempt: int = 0
+) -> Request:
+    """Return the first request that `Compactor.compact` would make: a list of one user message.
+
+    Return [] if no turn is old enough to be summarised. `attempt`: how many requests for this list were longer than the
+    model's window.
+    """
+    normal = well_formed(normalise(messages))
+    for level in levels_of(keep_turns):
+        split = split_turns(normal, level.keep_turns)
+        if split.old:
+            transcript = compaction.transcript_of(split, ALL_STRATEGIES, *TRIES[min(attempt, len(TRIES) - 1)])
+            return request_of(transcript, known_lines(session, split.old, split.summaries))
+    return []
+
+
+def compact_with(
+    messages: list[Raw],
+    session: Session,
+    summary: str = "",
+    *,
+    keep_turns: int = KEEP_TURNS,
+    trigger_tokens: int | None = None,
+    budget: Budget = Budget(),  # noqa: B008  frozen
+) -> tuple[list[Raw], Report]:
+    """Return the messages compacted with the model's answer to `compaction_request`, and a report.
+
+    Without a summary, the old turns are removed mechanically, as when the model fails. `trigger_tokens`: by default,
+    the current number of tokens in the list.
+    """
+    answers = iter([summary])  # only for these old turns: it does not cover the turns that a tighter try adds
+
+    async def ask(_: Request) -> str:
+        return next(answers, "")
+
+    normal = normalise(messages)
+    counted = compaction.count_tokens(normal, session.policy)
+    trigger = trigger_tokens or max(1, counted)
+    within = budget.within(int(trigger / TRIGGER_OF_WINDOW))
+    options = CompactorOptions(session, trigger, within, ALL_STRATEGIES, is_overflow)
+    result = run_at_once(compact_now(well_formed(normal), options, levels_of(keep_turns), ask))
+    report = Report(result.how, counted, options.tokens(result.messages), result.trouble)
+    return messages if result.how is How.NOTHING else raw_messages(result.messages), report

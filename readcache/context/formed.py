@@ -50,7 +50,8 @@ def sendable(messages: Sequence[Message], gone: Sequence[Message] = ()) -> list[
     """
     said = [(message, raw) for message in messages if (raw := _without_blanks(message)) is not None]
     left = update_all([message for message, _ in said], [raw for _, raw in said])
-    if not any(_has_blocks_of_calls(message) for message in (*left, *gone)):
+    blocks_of_all = (block for message in (*left, *gone) for block in as_blocks(message.raw))
+    if not any(_type_of(block) in (*CALLS, *RESULTS) for block in blocks_of_all):
         return left
     out: list[Message] = []
     for message in left:
@@ -80,10 +81,6 @@ def _without_blanks(message: Message) -> Raw | None:
 
 def _is_solid(block: Any) -> bool:
     return _type_of(block) != "text" or bool(str((as_mapping(block) or {}).get("text") or "").strip())
-
-
-def _has_blocks_of_calls(message: Message) -> bool:
-    return any(_type_of(block) in (*CALLS, *RESULTS) for block in as_blocks(message.raw))
 
 
 def _type_of(block: Any) -> object:

@@ -11,19 +11,11 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from readcache.context import notes
+from readcache.context import tool_calls as listed
 from readcache.context.notes import MOST_CHARS, clip_text
 from readcache.context.superseded import KeptResults, LaterReads, first_that_pays
-from readcache.context.tool_calls import (
-    NOWHERE,
-    Links,
-    ListedCall,
-    PlainResult,
-    failed_and_wrote_nothing,
-    name_spans,
-    overwritten,
-    source_map_of,
-    tool_calls,
-)
+from readcache.context.tool_calls import Links, ListedCall, PlainResult, name_spans, tool_calls
+from readcache.core.judging.compose import GAIN
 from readcache.core.judging.marker import ASK_AGAIN, find_markers
 from readcache.core.judging.protect import shows_lines_of
 from readcache.core.messages.blocks import Raw
@@ -33,15 +25,12 @@ from readcache.core.messages.structure import last_turns, turn_starts
 from readcache.core.model.errors import UsageError
 from readcache.core.model.events import MappedSpan
 from readcache.core.model.paths import matches_any, may_name
-from readcache.core.model.policy import MIN_CHARS, Mode, Prices
+from readcache.core.model.policy import MIN_CHARS, Prices
 from readcache.core.model.secrets import contains_secret
 from readcache.core.model.text import count_lines
 
 if TYPE_CHECKING:
     from readcache.session import Session
-
-# A result must be at least this many times as long as its note. Omitted lines and their marker have the same limit.
-GAIN = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +122,7 @@ class PrunableResult:
     @cached_property
     def source_map(self) -> tuple[MappedSpan, ...]:
         """The lines of files in the result; empty if the result is a note."""
-        return () if notes.is_note(self.call.result.text) else source_map_of(self.call, self._rules.tag)
+        return () if notes.is_note(self.call.result.text) else listed.source_map_of(self.call, self._rules.tag)
 
     @cached_property
     def is_protected(self) -> bool:
@@ -174,7 +163,7 @@ class PrunableResult:
         return (is_complete or self.call.use.kind == "read") and bool(name_spans(self.source_map))
 
     def note(self, why: str, *, may_be_asked_again: bool = True) -> None:
-        """Replace the result with a note, if that saves enough characters (`GAIN`).
+        """Replace the result with a note, if the result is at least `GAIN` times as long.
 
         `why`: the end of the note. `may_be_asked_again`: the note may suggest repeating the call.
         """
@@ -215,7 +204,7 @@ def _errored_inputs(work: Work) -> None:
         if is_late or not one.names.isdisjoint(work.rules.pinned):
             continue
         # A command may have written a file before it failed. Its text stays, as it may be visible nowhere else.
-        if not failed_and_wrote_nothing(one.call) or one.is_protected:
+        if not listed.failed_and_wrote_nothing(one.call) or one.is_protected:
             continue
         given = dict(call.arguments or {})
         short = {
@@ -236,7 +225,7 @@ def _superseded_reads(work: Work) -> None:
         if may_go and gone.issuperset(mapped.keys[0] for mapped in one.source_map):
             why = " as read before the whole file was overwritten; read it again to see it now"
             one.note(why, may_be_asked_again=False)
-        gone |= overwritten(one.call)  # last, because a call may show what it wrote itself
+        gone |= listed.overwritten(one.call)  # last, because a call may show what it wrote itself
 
 
 def _duplicate_outputs(work: Work) -> None:
@@ -353,7 +342,7 @@ def prune_known(
 ) -> Sequence[Message]:
     """Return the messages pruned by `prune_messages`, with the session's knowledge of the calls. The session is not
     told. Nothing is pruned if it only advises or is off."""
-    if session.policy.mode is not Mode.ON:
+    if not session.may_shorten:
         return messages
     return prune_messages(messages, strategies, with_knowledge(rules, messages, session))
 
@@ -365,7 +354,7 @@ def with_knowledge(rules: PruneRules, messages: Sequence[Message], session: Sess
     return replace(
         rules,
         links=Links(view, messages, session.tag),
-        root=NOWHERE,  # for calls that the session does not know: their directory is unknown, too
+        root=listed.NOWHERE,  # for calls that the session does not know: their directory is unknown, too
         tag=session.tag,
         min_chars=session.policy.min_chars,
         protected=(*rules.protected, *session.policy.protected),

@@ -1,6 +1,6 @@
 """The harnesses that people use, with one adapter for each.
 
-An adapter knows only its host and the public names of this package. No other file knows a host.
+An adapter knows only its own host. The forms of the hosts' transcripts are in `transcripts`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 # add their hosts as entry points `readcache.hosts`.
 MODULES = {
     "claude-code": "readcache.hosts.claude_code.adapter",
-    "codex": "readcache.hosts.codex.adapter",
-    "gemini": "readcache.hosts.gemini.adapter",
+    "codex": "readcache.hosts.codex",
+    "gemini": "readcache.hosts.gemini",
     "kilo": "readcache.hosts.opencode.kilo",
     "mini-swe-agent": "readcache.hosts.mini_swe_agent.adapter",
     "opencode": "readcache.hosts.opencode.adapter",

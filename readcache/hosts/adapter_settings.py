@@ -44,15 +44,9 @@ class AdapterSettings:
         return Session(self.root, store=self.store, policy=self.policy, host=host)
 
     def sessions(self, host: str, *, local: bool | None = None) -> Sessions:
-        """Return the readers of an adapter that has many. `host`, `local`: as for `Session`."""
-        return Sessions(
-            self.root,
-            store=self.store,
-            policy=self.policy,
-            local=local,
-            host=host,
-            most_readers=Sessions.MOST,
-        )
+        """Return the sessions of an adapter that has many conversations. `host`, `local`: as for `Session`."""
+        most = Sessions.MOST
+        return Sessions(self.root, store=self.store, policy=self.policy, local=local, host=host, most_readers=most)
 
 
 def adapter_settings(
@@ -126,7 +120,7 @@ def _marks(given: object, window: int | None) -> Marks | None:
 
 
 def fallback(ours: Callable[[], T], otherwise: T) -> T:
-    """The result of `ours`, or `otherwise` if it raises; a warning then goes to the host's log."""
+    """Return the result of `ours`. If it raises an exception, log a warning for the host, and return `otherwise`."""
     try:
         return ours()
     except Exception:

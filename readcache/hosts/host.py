@@ -6,13 +6,14 @@ A hook is a new process for each tool call, so slow imports are avoided here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from readcache import Sessions
-    from readcache.hosts.scripted import Scripted
 
+Json = dict[str, Any]
 HOOK_SECONDS = 5  # a host waits this long for a hook; after that the agent gets the real output
 
 
@@ -87,6 +88,23 @@ class OwnFile(NamedTuple):
     text: str
 
 
+class Scripted(NamedTuple):
+    """How to run a host with another address of its API, and how to answer as that API.
+
+    The host runs in a home directory of its own, so it has neither the user's settings nor a key.
+
+    `answer(path, number, command)` returns the body of the answer to a request to that path. The answer calls the shell
+    with that command, for the `number`th time. If the command is "", the answer ends the conversation.
+    """
+
+    words: tuple[str, ...]  # the program's name on PATH, and its arguments
+    environment: Callable[[str], Mapping[str, str]]  # address -> environment variables besides HOME and PATH
+    files: Callable[[str], Mapping[str, str]]  # address -> settings files: path below the home -> text
+    result: str  # a text that a request has once for each tool result
+    answer: Callable[[str, int, str], str]
+    seconds: float = 0.0  # that the model takes for an answer, if readcache needs time in the host
+
+
 class Host(NamedTuple):
     """One host. `hook` returns the answer to an event of its hooks. If it is None or returns None, nothing is printed,
     and the host continues as without readcache."""
@@ -109,4 +127,28 @@ class Host(NamedTuple):
     todo: Callable[[InstallTarget], str] = lambda _: "start it anew"
     # Returns the reason, for `init` to print, why the host is not switched on in its best way; "" if it is.
     second_best: Callable[[InstallTarget], str] = lambda _: ""
-    scripted: Callable[[], Scripted] | None = None  # returns how to run it with a scripted model
+    scripted: Scripted | None = None
+
+
+def stream(events: Iterable[Json], last: str = "") -> str:
+    """Return the events as a stream of server-sent events. `last`: text to append."""
+    named = ((f"event: {event['type']}\n" if "type" in event else "", event) for event in events)
+    return "".join(f"{name}data: {json.dumps(event)}\n\n" for name, event in named) + last
+
+
+def chat_answer(_: str, number: int, command: str) -> str:
+    """Return the answer (see `Scripted`) of hosts that use OpenAI's chat completions and have a shell tool named
+    `bash`."""
+    function = {"name": "bash", "arguments": json.dumps({"command": command, "description": "look"})}
+    call = {"index": 0, "id": f"call_{number}", "type": "function", "function": function}
+    said: Json = {"tool_calls": [call]} if command else {"content": "done"}
+    usage = {"prompt_tokens": 100, "completion_tokens": 5, "total_tokens": 105}
+    choices: list[list[Json]] = [
+        [{"index": 0, "delta": {"role": "assistant", **said}, "finish_reason": None}],
+        [{"index": 0, "delta": {}, "finish_reason": "tool_calls" if command else "stop"}],
+        [],
+    ]
+    chunk = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "model"}
+    return stream(
+        ({**chunk, "choices": one, **({} if one else {"usage": usage})} for one in choices), "data: [DONE]\n\n"
+    )

@@ -132,6 +132,25 @@ class JudgedLists:
         return f"{self._host}-{digest(f'{found[0].said()} {first}')[:16]}"
 
 
+class ListAdapter:
+    """The common part of adapters that let `JudgedLists` judge the messages before each request. `host`: the adapter's
+    name. `root`, `tools`, `settings`: as for the adapter."""
+
+    host = ""
+
+    def __init__(self, root: str = ".", *, tools: Mapping[str, str | Judge] | None = None, **settings: Any) -> None:
+        super().__init__()
+        self._lists = JudgedLists(self.host, tools, {"root": root, **settings})
+
+    def stats(self) -> dict[str, int]:
+        """Return the counters of `Session.stats`, summed over all conversations."""
+        return self._lists.stats()
+
+    def close(self) -> None:
+        """End all conversations, and release the store."""
+        self._lists.close()
+
+
 class JudgedList:
     """One list that grows from request to request, and the texts shown for its results.
 
@@ -148,8 +167,8 @@ class JudgedList:
         """Return True if `found` continues this list. The conversation's name must be the same.
 
         The known results must be in the order in which they were judged, up to the last one, and all others must be
-        newer. If no result is known, the list must have a compaction, and the last list must have had every part before
-        it.
+        newer. If no result is known, the conversation must have a name, the list must have a compaction, and the last
+        list must have had every part before it.
         """
         order = {key: index for index, key in enumerate(self._texts)}
         indexes = [order.get(entry.key, len(order)) for entry in found if entry.result]
@@ -196,7 +215,10 @@ class JudgedList:
             if part.key in self._texts:
                 self._texts[part.key] = part.result.output, repaired["content"]
             else:
-                self._judge(part.key, part.result, tools)
+                reply = self._settings.told(answer_tool(self._session, part.result, tools.get(part.result.name)))
+                output = part.result.output
+                self._texts[part.key] = output, output if reply is None else reply.text
+                time.sleep(0)  # let the event loop's thread run
         if self._session.policy.clear is not None:
             chat, parts, _ = self._as_chat(found)
             for part, kept in zip(parts, mend_and_clear(chat, self._session), strict=True):
@@ -234,11 +256,6 @@ class JudgedList:
                 chat.append({"role": "user", "content": section})
                 parts.append(None)
         return chat, parts, sections
-
-    def _judge(self, key: str, result: ToolCall, tools: Mapping[str, str | Judge]) -> None:
-        reply = self._settings.told(answer_tool(self._session, result, tools.get(result.name)))
-        self._texts[key] = result.output, result.output if reply is None else reply.text
-        time.sleep(0)  # let the event loop's thread run
 
 
 def _is_compaction(part: Part) -> bool:

@@ -8,28 +8,19 @@ It places itself after the processors of history and compaction.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from pydantic_ai import messages as api
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
-from pydantic_ai.messages import (
-    CompactionPart,
-    ModelRequest,
-    SystemPromptPart,
-    TextPart,
-    ToolCallPart,
-    ToolReturnPart,
-    UserPromptPart,
-)
 
 from readcache.core.messages.messages import Kind, Message, Part
 from readcache.hosts.adapter_settings import fallback
-from readcache.hosts.judged_lists import JudgedLists
-from readcache.hosts.tool_results import Judge
+from readcache.hosts.judged_lists import ListAdapter
 
 
-class ReadcacheCapability(AbstractCapability[Any]):  # type: ignore[misc]  # no types where these are checked
+class ReadcacheCapability(ListAdapter, AbstractCapability[Any]):  # type: ignore[misc]  # no types where these are checked
     """A capability that omits visible lines from requests. Agents may share it. Raise UsageError for an invalid value.
 
     `root`: the directory that relative paths start from. `tools`: the kinds of tools, by name: "bash", "read", "write",
@@ -37,8 +28,7 @@ class ReadcacheCapability(AbstractCapability[Any]):  # type: ignore[misc]  # no 
     as for `adapter_settings`, e.g. `store`, `policy`, `restore`, `clear` and `on_reply`.
     """
 
-    def __init__(self, root: str = ".", *, tools: Mapping[str, str | Judge] | None = None, **settings: Any) -> None:
-        self._lists = JudgedLists("pydantic-ai", tools, {"root": root, **settings})
+    host = "pydantic-ai"
 
     def get_ordering(self) -> CapabilityOrdering:
         """Return the last position, after all other capabilities."""
@@ -54,44 +44,36 @@ class ReadcacheCapability(AbstractCapability[Any]):  # type: ignore[misc]  # no 
         sent = await asyncio.to_thread(fallback, judged, given)
         return replace(request_context, messages=sent)
 
-    def stats(self) -> dict[str, int]:
-        """Return the counters of `Session.stats`, summed over all conversations."""
-        return self._lists.stats()
-
-    def close(self) -> None:
-        """End all conversations, and release the store."""
-        self._lists.close()
-
     def _judged(self, messages: Sequence[Any], name: str) -> list[Any]:
         texts, sections = self._lists.judged([as_message(message) for message in messages], name)
         parts = [[*message.parts] for message in messages]
         for (at, nth), text in texts.items():
             parts[at][nth] = replace(parts[at][nth], content=text)
         for at, section in sections.items():
-            request = next((n for n in range(at, len(messages)) if isinstance(messages[n], ModelRequest)), None)
+            request = next((n for n in range(at, len(messages)) if isinstance(messages[n], api.ModelRequest)), None)
             if request is not None:
-                parts[request].append(UserPromptPart(section))
+                parts[request].append(api.UserPromptPart(section))
         changed = {at for at, _ in texts} | ({*range(len(messages))} if sections else set())
         return [replace(m, parts=parts[at]) if at in changed else m for at, m in enumerate(messages)]
 
 
 def as_message(message: Any) -> Message:
     """Return the message in readcache's form, with one part for each of its own parts."""
-    role = "user" if isinstance(message, ModelRequest) else "assistant"
+    role = "user" if isinstance(message, api.ModelRequest) else "assistant"
     return Message(role, tuple(map(as_part, message.parts)), message)
 
 
 def as_part(part: Any) -> Part:
     """Return the part if it is a text, a call, a textual result or a compaction. Otherwise return an empty part."""
-    if isinstance(part, CompactionPart):
+    if isinstance(part, api.CompactionPart):
         return Part(Kind.OTHER, str(part.content or part.provider_details), name="compaction")
-    if isinstance(part, ToolCallPart):
+    if isinstance(part, api.ToolCallPart):
         return Part(Kind.CALL, part.args_as_json_str(), part.tool_call_id, part.tool_name, part.args_as_dict())
     content: Any = getattr(part, "content", None)
-    if isinstance(part, ToolReturnPart) and isinstance(content, str):
+    if isinstance(part, api.ToolReturnPart) and isinstance(content, str):
         is_error = part.outcome != "success"
         return Part(Kind.RESULT, content, part.tool_call_id, part.tool_name, is_error=is_error)
-    if isinstance(part, UserPromptPart) and not isinstance(content, str):
+    if isinstance(part, api.UserPromptPart) and not isinstance(content, str):
         content = "\n".join(each for each in content if isinstance(each, str))
-    is_said = isinstance(part, (TextPart, UserPromptPart, SystemPromptPart))
+    is_said = isinstance(part, (api.TextPart, api.UserPromptPart, api.SystemPromptPart))
     return Part(Kind.TEXT, str(content)) if is_said else Part(Kind.OTHER)

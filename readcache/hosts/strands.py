@@ -8,18 +8,17 @@ Put it last in the list.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from strands.middleware import InvokeModelStage
 from strands.plugins import Plugin
 
 from readcache.hosts.adapter_settings import fallback
-from readcache.hosts.judged_lists import JudgedLists
-from readcache.hosts.tool_results import Judge
+from readcache.hosts.judged_lists import ListAdapter
 
 
-class ReadcacheAgentPlugin(Plugin):  # type: ignore[misc]  # no types where these are checked
+class ReadcacheAgentPlugin(ListAdapter, Plugin):  # type: ignore[misc]  # no types where these are checked
     """A plugin that omits visible lines from requests. Agents may share it. Raise UsageError for an invalid value.
 
     `root`: the directory that relative paths start from. `tools`: the kinds of tools, by name: "bash", "read", "write",
@@ -27,11 +26,7 @@ class ReadcacheAgentPlugin(Plugin):  # type: ignore[misc]  # no types where thes
     as for `adapter_settings`, e.g. `store`, `policy`, `restore`, `clear` and `on_reply`.
     """
 
-    name = "readcache"
-
-    def __init__(self, root: str = ".", *, tools: Mapping[str, str | Judge] | None = None, **settings: Any) -> None:
-        super().__init__()
-        self._lists = JudgedLists("strands", tools, {"root": root, **settings})
+    name, host = "readcache", "strands"
 
     def init_agent(self, agent: Any) -> None:
         """Add the middleware to an agent. See `Plugin`."""
@@ -45,11 +40,3 @@ class ReadcacheAgentPlugin(Plugin):  # type: ignore[misc]  # no types where thes
 
         async for event in ask(await asyncio.to_thread(fallback, judged, context)):
             yield event
-
-    def stats(self) -> dict[str, int]:
-        """Return the counters of `Session.stats`, summed over all agents."""
-        return self._lists.stats()
-
-    def close(self) -> None:
-        """End all conversations, and release the store."""
-        self._lists.close()

@@ -92,9 +92,11 @@ def _on_disk(session: Session, path: str) -> str:
 
 
 def with_numbers(call: ToolCall, output: str, session: Session) -> ToolCall:
-    """Return the call of a command with what is known of the line numbers of its `output`, from whose start the host
-    removes blank lines: how many it removed, or that the output is not complete. The file is read only if the command
-    may have printed more lines than there are."""
+    """Return the call of a command, with how many blank lines the host removed from the start of its `output`.
+
+    If the output does not start with the file's lines after these, it counts as not complete. The file is read only if
+    the command may have printed more lines than the output has.
+    """
     asked = call.asked
     if not isinstance(asked, AskedCommand):
         return call
@@ -115,18 +117,18 @@ def with_numbers(call: ToolCall, output: str, session: Session) -> ToolCall:
     return replace(call, asked=replace(asked, skipped=skipped))
 
 
-# ------------------------------------------------------------ lines beside a reply
-# A host keeps them in its own state. They are put back when no session knows the reply any more: its log in memory
-# ended with the process, or readcache was switched off.
+# ------------------------------------------------------------ omitted lines that a host keeps beside a reply
+# They are shown again when no session knows the reply any more: its log in memory ended with the process, or readcache
+# was switched off.
 
 
 def lines_left_out(reply: Reply) -> list[list[str]]:
-    """[marker, lines] for each marker, in order."""
+    """Return [marker, its omitted lines] for each marker, in order."""
     return [[marker, "\n".join(lines)] for _, marker, lines in reply.omissions()]
 
 
 def put_back(text: str, kept: Iterable[Iterable[str]]) -> str:
-    """The text with the lines in the places of their markers."""
+    """Return the text with the omitted lines instead of their markers."""
     for marker, lines in kept:
         text = text.replace(marker, lines)
     return text

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from readcache.transcripts.records import Content, Recording, RequestSent
-from readcache.transcripts.turns import Turns
-from readcache.transcripts.values import block_text, int_in, list_in, object_in
+from readcache.transcripts.records import Content, Form, Recording, RequestSent, Turns
+from readcache.transcripts.values import block_text, count_in, list_in, object_in
 
 
 def is_atif(row: Mapping[str, Any]) -> bool:
@@ -26,6 +25,9 @@ def load_atif(content: Content) -> Iterator[Recording]:
             yield _recording(inner, content.path, str(inner.get("trajectory_id") or f"sub-agent {number}"))
 
 
+FORM = Form("atif", is_atif, load_atif)
+
+
 def _recording(row: Mapping[str, Any], path: str, reader: str) -> Recording:
     agent, turns = object_in(row.get("agent")), Turns()
     cwd = str(next(iter(list_in(object_in(agent.get("extra")).get("cwds"))), "/"))
@@ -35,7 +37,7 @@ def _recording(row: Mapping[str, Any], path: str, reader: str) -> Recording:
         chars = len(block_text(step.get("message")) or "")
         if step.get("source") == "agent":
             turns.answer(chars + len(str(step.get("reasoning_content") or "")))
-            turns.pay(_usage(object_in(step.get("metrics"))))
+            turns.pay(_usage(step.get("metrics")))
         else:
             turns.type(chars)
         for call in map(object_in, list_in(step.get("tool_calls"))):
@@ -51,10 +53,9 @@ def _recording(row: Mapping[str, Any], path: str, reader: str) -> Recording:
     return turns.recording(name, "atif", agent=str(agent.get("name") or "atif"), reader=reader)
 
 
-def _usage(metrics: Mapping[str, Any]) -> RequestSent:
+def _usage(metrics: object) -> RequestSent:
     """Return the billed tokens of a request."""
     # `prompt_tokens` includes the tokens that were read from a cache or written to one.
-    read = int_in(metrics.get("cached_tokens")) or 0
-    written = int_in(object_in(metrics.get("extra")).get("cache_creation_input_tokens")) or 0
-    fresh = max(0, (int_in(metrics.get("prompt_tokens")) or 0) - read - written)
-    return RequestSent(fresh, written, cache_read=read, output=int_in(metrics.get("completion_tokens")) or 0)
+    read, written = count_in(metrics, "cached_tokens"), count_in(metrics, "extra", "cache_creation_input_tokens")
+    fresh = max(0, count_in(metrics, "prompt_tokens") - read - written)
+    return RequestSent(fresh, written, cache_read=read, output=count_in(metrics, "completion_tokens"))

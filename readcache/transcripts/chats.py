@@ -16,9 +16,8 @@ from typing import Any
 from readcache.core.messages.blocks import CALLS, ITEM_RESULTS, Raw
 from readcache.core.messages.messages import Kind, Message, last_compaction, normalise_one
 from readcache.core.model.call import Frame
-from readcache.transcripts.records import Content, Recording, RequestSent
-from readcache.transcripts.turns import Turns
-from readcache.transcripts.values import int_in, list_in, object_in
+from readcache.transcripts.records import Content, Form, Recording, RequestSent, Turns
+from readcache.transcripts.values import count_in, int_in, list_in, object_in
 
 _ITEMS = (*CALLS, *ITEM_RESULTS, "message", "reasoning")  # of the Responses API
 _BLOCK = re.compile(r"^```(?:bash|sh|shell|mswea_bash_command)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -61,6 +60,9 @@ def load_chats(content: Content) -> Iterator[Recording]:
             content.damage.add(content.path, line)
     if loose:
         yield _recording(content.path, {}, loose)
+
+
+FORM = Form("messages", is_chat, load_chats)
 
 
 def _recording(location: str, row: Mapping[str, Any], messages: list[Any]) -> Recording:
@@ -132,19 +134,15 @@ class _Chat:
 def usage_of(usage: Mapping[str, Any]) -> RequestSent:
     """Return the billed tokens in the usage fields of any provider. OpenAI's prompt tokens include cached tokens."""
 
-    def number(name: str, inside: str = "") -> int:
-        return int_in((object_in(usage.get(inside)) if inside else usage).get(name)) or 0
-
     cached = (
-        number("cache_read_input_tokens")
-        or number("cached_tokens", "prompt_tokens_details")
-        or number("cached_tokens", "input_tokens_details")
-        or number("prompt_cache_hit_tokens")
+        count_in(usage, "cache_read_input_tokens")
+        or count_in(usage, "prompt_tokens_details", "cached_tokens")
+        or count_in(usage, "input_tokens_details", "cached_tokens")
+        or count_in(usage, "prompt_cache_hit_tokens")
     )
-    written = number("cache_creation_input_tokens")
+    written = count_in(usage, "cache_creation_input_tokens")
+    fresh = count_in(usage, "prompt_tokens") or count_in(usage, "input_tokens")
     if "prompt_tokens" in usage or "input_tokens_details" in usage:
-        fresh = (number("prompt_tokens") or number("input_tokens")) - cached - written
-    else:
-        fresh = number("input_tokens")
-    output = number("completion_tokens") or number("output_tokens")
+        fresh -= cached + written
+    output = count_in(usage, "completion_tokens") or count_in(usage, "output_tokens")
     return RequestSent(fresh, written, cache_read=cached, output=output)

@@ -23,9 +23,9 @@ from typing import Any, NamedTuple
 from readcache.core.messages.tools import LINE_NUMBER
 from readcache.core.model.call import Frame
 from readcache.core.model.tool_call import AskedCommand, AskedRead, ToolCall, Written
-from readcache.transcripts.records import Content, HistoryRemoval, Item, Recording, RequestSent
+from readcache.transcripts.records import Content, Form, HistoryRemoval, Item, Recording, RequestSent
 from readcache.transcripts.tools import replaced_lines
-from readcache.transcripts.values import block_text, dict_in, epoch_of, int_in, list_in, said_in
+from readcache.transcripts.values import block_text, count_in, dict_in, epoch_of, int_in, list_in, said_in
 
 Entry = Mapping[str, Any]
 WRITERS = ("Edit", "MultiEdit", "NotebookEdit", "Write")
@@ -74,6 +74,9 @@ def load_claude_code(content: Content) -> Iterator[Recording]:
             items = tuple(item for item in found.items if not isinstance(item, RequestSent) or item.prompt)
             known = found.first_call, found.model
             yield Recording(name or content.path, "claude-code", items, reader, "claude-code", began, *known)
+
+
+FORM = Form("claude-code", is_claude_code, load_claude_code, ("CLAUDE_CONFIG_DIR", "~/.claude", "projects"))
 
 
 class _Node(NamedTuple):
@@ -153,17 +156,16 @@ class _Reader:
     def _bill(self, answer: str, message: Entry) -> None:
         """Set the tokens of an answer's request. Call this for every entry, because later ones have the final
         numbers."""
-        usage, index = dict_in(message.get("usage")), self._requests[answer]
+        usage, index = message.get("usage"), self._requests[answer]
         before = self.items[index]
         assert isinstance(before, RequestSent)
-        created = dict_in(usage.get("cache_creation"))
-        hour = int_in(created.get("ephemeral_1h_input_tokens")) or 0
+        hour = count_in(usage, "cache_creation", "ephemeral_1h_input_tokens")
         self.items[index] = RequestSent(
-            fresh=int_in(usage.get("input_tokens")) or 0,
-            cache_write=(int_in(usage.get("cache_creation_input_tokens")) or 0) - hour,
+            fresh=count_in(usage, "input_tokens"),
+            cache_write=count_in(usage, "cache_creation_input_tokens") - hour,
             cache_write_hour=hour,
-            cache_read=int_in(usage.get("cache_read_input_tokens")) or 0,
-            output=int_in(usage.get("output_tokens")) or 0,
+            cache_read=count_in(usage, "cache_read_input_tokens"),
+            output=count_in(usage, "output_tokens"),
             added=before.added,
             answer=before.answer + sum(map(_chars_of, list_in(message.get("content")))),
         )
@@ -246,7 +248,7 @@ class Transcript:
         """Return the lines of `source` that were in the request which led to the call `call_id`, without line numbers.
         Return an empty set if that is not proven.
 
-        `source`: a call, with its result, or the name of a restored file. `section`: a text that a hook restored after
+        `source`: the ID of a call, with its result, or of a restored file. `section`: a text that a hook restored after
         a compaction; if given, return its lines instead.
         """
         asked, there = self.call(call_id), self.call(source)

@@ -13,9 +13,8 @@ from typing import Any
 from readcache.core.messages.messages import last_compaction, visible_to_model
 from readcache.core.messages.tools import tool_use
 from readcache.core.model.call import Frame
-from readcache.transcripts.records import Content, Recording, RequestSent
-from readcache.transcripts.turns import Turns
-from readcache.transcripts.values import block_text, int_in, list_in, object_in, said_in
+from readcache.transcripts.records import Content, Form, Recording, RequestSent, Turns
+from readcache.transcripts.values import block_text, count_in, list_in, object_in, said_in
 
 Payload = Mapping[str, Any]
 _KINDS = ("session_meta", "response_item", "turn_context", "event_msg", "compacted")
@@ -48,6 +47,9 @@ def load_codex(content: Content) -> Iterator[Recording]:
     yield session.turns.recording(session.name or content.path, "codex", reader=session.reader)
 
 
+FORM = Form("codex", is_codex, load_codex, ("CODEX_HOME", "~/.codex", "sessions"))
+
+
 class _Session:
     def __init__(self) -> None:
         self.turns = Turns()
@@ -76,14 +78,13 @@ class _Session:
     def _pay(self, info: Payload) -> None:
         """Record the tokens of the newest request."""
         # Codex repeats the last numbers whenever it checks a limit.
-        total = int_in(object_in(info.get("total_token_usage")).get("total_tokens")) or 0
-        last = object_in(info.get("last_token_usage"))
+        total, last = count_in(info, "total_token_usage", "total_tokens"), object_in(info.get("last_token_usage"))
         if total == self._paid or not last:
             return
         self._paid = total
-        cached = int_in(last.get("cached_input_tokens")) or 0
-        fresh = (int_in(last.get("input_tokens")) or 0) - cached
-        self.turns.pay(RequestSent(fresh, cache_read=cached, output=int_in(last.get("output_tokens")) or 0))
+        cached = count_in(last, "cached_input_tokens")
+        fresh = count_in(last, "input_tokens") - cached
+        self.turns.pay(RequestSent(fresh, cache_read=cached, output=count_in(last, "output_tokens")))
 
     def _item(self, item: Payload) -> None:
         kind, name, call_id = str(item.get("type")), str(item.get("name")), str(item.get("call_id"))
@@ -142,7 +143,11 @@ class Rollout:
         self.has_answer = False  # part of the output was already shown, and the command runs on in the background
         self.batch = ""  # the ID of the first of its parallel calls
         group = ""
-        for kind, payload in _entries(lines):
+        for line in lines:
+            if not any(word in line for word in _MATTERS):
+                continue
+            entry = json.loads(line)
+            kind, payload = entry["type"], entry["payload"]
             if kind == "compacted":
                 self.messages = list(payload.get("replacement_history") or ())
             elif kind == "response_item":
@@ -163,11 +168,3 @@ class Rollout:
             self.exit_code = item.get("exit_code")
         elif item.get("type") == "CommandExecution":
             self.written = []
-
-
-def _entries(lines: Iterable[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield (type, payload) of the lines that a hook needs."""
-    for line in lines:
-        if any(word in line for word in _MATTERS):
-            entry = json.loads(line)
-            yield entry["type"], entry["payload"]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from readcache.transcripts.records import Content, Recording
-from readcache.transcripts.turns import Turns
+from readcache.transcripts.records import Content, Form, Recording, Turns
 from readcache.transcripts.values import block_text, epoch_of, list_in, object_in
 
 Data = Mapping[str, Any]
@@ -40,6 +39,9 @@ def load_copilot(content: Content) -> Iterator[Recording]:
         found = turns.recording(name or content.path, "copilot", agent="copilot-cli", reader=reader)
         if found.items or reader == "main":
             yield found
+
+
+FORM = Form("copilot", is_copilot, load_copilot, ("COPILOT_HOME", "~/.copilot", "session-state"))
 
 
 def _take(turns: Turns, kind: str, data: Data, cwd: str) -> None:

@@ -10,7 +10,7 @@ import os
 import re
 import zlib
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import IO, Any, NamedTuple
 
 from readcache.core.model.errors import UsageError
@@ -90,13 +90,12 @@ def units_of(found: Found) -> Iterator[Unit]:
             if not any(mark in head for mark in LINE_MARKS) or head.lstrip()[:1] != b"{":
                 yield Unit(found, found.size)
                 return
-            line, number, before = head if head.endswith(b"\n") else head + file.readline(), 0, 0
-            while line:
-                number, at = number + 1, raw.tell()
+            first, before = head if head.endswith(b"\n") else head + file.readline(), 0
+            for number, line in enumerate(chain([first], file), 1):
                 if line.strip():
+                    at = raw.tell()
                     yield Unit(found, at - before, number, line)
                     before = at
-                line = file.readline()
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
         yield Unit(found, 0, problem=f"{found.path} cannot be read: {error}")
 

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Any, NamedTuple
 
 from readcache.core.model.plugins import load_plugin, plugin_names
-from readcache.transcripts.atif import is_atif, load_atif
-from readcache.transcripts.chats import is_chat, load_chats
-from readcache.transcripts.claude_code import is_claude_code, load_claude_code
-from readcache.transcripts.codex import is_codex, load_codex
-from readcache.transcripts.copilot import is_copilot, load_copilot
-from readcache.transcripts.gemini import is_gemini, load_gemini
-from readcache.transcripts.opencode import is_opencode, load_opencode
-from readcache.transcripts.openhands import is_openhands, load_openhands
-from readcache.transcripts.pi import is_pi, load_pi
+from readcache.transcripts import atif, chats, claude_code, codex, copilot, gemini, opencode, openhands, pi, swe_agent
 from readcache.transcripts.records import Content, HistoryRemoval, Item, NotUnderstood, Recording, RequestSent
-from readcache.transcripts.swe_agent import is_swe_agent, load_swe_agent
+from readcache.transcripts.records import Form as Form
 
 # A request with less than this share of the previous request's tokens does not continue the conversation. This was so
 # for 1 of 2,991 recorded requests of Claude Code, and for 85 of 10,159 requests of pi with an extension that prunes.
@@ -28,31 +19,9 @@ KEYS = 6  # names of keys in the error for an unknown format
 _BAD_SHAPES = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 
-class Form(NamedTuple):
-    """A format: its name, a function that recognises its objects, and a function that reads a file.
-
-    `kept`: the directory in which the host keeps such files, or None: the variable that names the host's directory, the
-    default of that variable, and the path below it.
-    """
-
-    name: str
-    knows: Callable[[Mapping[str, Any]], bool]
-    load: Callable[[Content], Iterator[Recording]]
-    kept: tuple[str, str, str] | None = None
-
-
-FORMS = [
-    Form("claude-code", is_claude_code, load_claude_code, ("CLAUDE_CONFIG_DIR", "~/.claude", "projects")),
-    Form("codex", is_codex, load_codex, ("CODEX_HOME", "~/.codex", "sessions")),
-    Form("opencode", is_opencode, load_opencode),
-    Form("pi", is_pi, load_pi, ("PI_CODING_AGENT_DIR", "~/.pi/agent", "sessions")),
-    Form("copilot", is_copilot, load_copilot, ("COPILOT_HOME", "~/.copilot", "session-state")),
-    Form("gemini", is_gemini, load_gemini, ("GEMINI_CLI_HOME", "~", ".gemini/tmp")),
-    Form("swe-agent", is_swe_agent, load_swe_agent),
-    Form("openhands", is_openhands, load_openhands),
-    Form("atif", is_atif, load_atif),
-    Form("messages", is_chat, load_chats),  # also mini-swe-agent; last, because other formats have messages too
-]
+# `chats` is last, because other formats have messages, too.
+_MODULES = (claude_code, codex, opencode, pi, copilot, gemini, swe_agent, openhands, atif, chats)
+FORMS = [module.FORM for module in _MODULES]
 
 
 def recordings_in(content: Content, forms: Sequence[Form] = FORMS) -> Iterator[Recording]:

@@ -8,9 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from readcache.core.model.call import Frame
-from readcache.transcripts.records import Content, Recording, RequestSent
-from readcache.transcripts.turns import Turns
-from readcache.transcripts.values import block_text, int_in, list_in, object_in
+from readcache.transcripts.records import Content, Form, Recording, RequestSent, Turns
+from readcache.transcripts.values import block_text, count_in, list_in, object_in
 
 OUTPUT = "<untrusted_context>\nOutput: "  # before the output of a command
 _SHELL = re.compile(
@@ -66,6 +65,9 @@ def load_gemini(content: Content) -> Iterator[Recording]:
     first = content.sample[0][1]
     name = str(first.get("sessionId"))
     yield chat.turns.recording(name, "gemini", reader="main" if first.get("kind", "main") == "main" else name)
+
+
+FORM = Form("gemini", is_gemini, load_gemini, ("GEMINI_CLI_HOME", "~", ".gemini/tmp"))
 
 
 class _Chat:
@@ -142,9 +144,8 @@ def _calls_in(messages: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 def _usage(tokens: Mapping[str, Any]) -> RequestSent:
     """Return the billed tokens of a request."""
     # `input` includes the tokens that were read from a cache.
-    read, output = int_in(tokens.get("cached")) or 0, int_in(tokens.get("output")) or 0
-    fresh = max(0, (int_in(tokens.get("input")) or 0) - read)
-    return RequestSent(fresh, cache_read=read, output=output + (int_in(tokens.get("thoughts")) or 0))
+    read, output = count_in(tokens, "cached"), count_in(tokens, "output") + count_in(tokens, "thoughts")
+    return RequestSent(max(0, count_in(tokens, "input") - read), cache_read=read, output=output)
 
 
 def chat_messages(lines: Iterable[str]) -> tuple[list[dict[str, Any]], str]:

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from readcache.transcripts.records import Content, Recording, RequestSent
-from readcache.transcripts.turns import Turns
-from readcache.transcripts.values import epoch_of, int_in, list_in, object_in
+from readcache.transcripts.records import Content, Form, Recording, RequestSent, Turns
+from readcache.transcripts.values import count_in, epoch_of, int_in, list_in, object_in
 
 Part = Mapping[str, Any]
 
@@ -29,6 +28,9 @@ def load_opencode(content: Content) -> Iterator[Recording]:
             export.message(object_in(message.get("info")), [object_in(part) for part in list_in(message.get("parts"))])
         reader = str(info["id"]) if info.get("parentID") else "main"
         yield export.turns.recording(str(info.get("id") or content.path), "opencode", reader=reader)
+
+
+FORM = Form("opencode", is_opencode, load_opencode)
 
 
 class _Export:
@@ -56,7 +58,7 @@ class _Export:
             elif kind == "tool":
                 self._tool(part, directory)
             elif kind == "step-finish":
-                self._finish(object_in(part.get("tokens")))
+                self._finish(part.get("tokens"))
             else:
                 self.turns.answer(text)
         self._deliver()
@@ -75,13 +77,12 @@ class _Export:
         self._results.append(result)
         self._live[name] = epoch_of(object_in(state.get("time")).get("compacted"))
 
-    def _finish(self, tokens: Part) -> None:
+    def _finish(self, tokens: object) -> None:
         """Record the end of a step: one request, whose results are in the next request. `tokens`: its usage."""
-        cache = object_in(tokens.get("cache"))
-        output = (int_in(tokens.get("output")) or 0) + (int_in(tokens.get("reasoning")) or 0)
-        written, read = int_in(cache.get("write")) or 0, int_in(cache.get("read")) or 0
+        output = count_in(tokens, "output") + count_in(tokens, "reasoning")
+        written, read = count_in(tokens, "cache", "write"), count_in(tokens, "cache", "read")
         self.turns.answer()
-        self.turns.pay(RequestSent(int_in(tokens.get("input")) or 0, written, cache_read=read, output=output))
+        self.turns.pay(RequestSent(count_in(tokens, "input"), written, cache_read=read, output=output))
         self._deliver()
 
     def _deliver(self) -> None:

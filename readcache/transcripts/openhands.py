@@ -12,8 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from readcache.transcripts.chats import usage_of
-from readcache.transcripts.records import Content, Recording
-from readcache.transcripts.turns import Turns
+from readcache.transcripts.records import Content, Form, Recording, Turns
 from readcache.transcripts.values import block_text, int_in, list_in, object_in
 
 Event = Mapping[str, Any]
@@ -49,6 +48,9 @@ def load_openhands(content: Content) -> Iterator[Recording]:
         yield _recording(content.path, loose)
 
 
+FORM = Form("openhands", is_openhands, load_openhands)
+
+
 def _recording(name: str, events: list[Any]) -> Recording:
     log = _EventLog()
     for event in events:
@@ -70,9 +72,8 @@ class _EventLog:
         self.turns.at(event.get("timestamp"))
         kind = event.get("kind")
         if kind == "ActionEvent":
-            self._act(
-                event, str(event.get("tool_name")), object_in(event.get("action")), str(event.get("tool_call_id"))
-            )
+            name, given = str(event.get("tool_name")), object_in(event.get("action"))
+            self._act(event, name, given, str(event.get("tool_call_id")))
         elif kind in _RESULTS:
             self._observe(str(event.get("tool_call_id")), event, object_in(event.get("observation")))
         elif kind == "Condensation" or event.get("action") == "condensation":
@@ -111,10 +112,8 @@ class _EventLog:
 
     def _condense(self, observation: Event) -> None:
         gone = {str(name) for name in list_in(observation.get("forgotten_event_ids"))}
-        first, last = (
-            int_in(observation.get("forgotten_events_start_id")),
-            int_in(observation.get("forgotten_events_end_id")),
-        )
+        first = int_in(observation.get("forgotten_events_start_id"))
+        last = int_in(observation.get("forgotten_events_end_id"))
         if first is not None and last is not None:
             gone |= {str(number) for number in range(first, last + 1)}
         lost = {self._calls[name] for name in gone if name in self._calls}

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from readcache.transcripts.records import Content, Recording, RequestSent
-from readcache.transcripts.turns import Turns
-from readcache.transcripts.values import block_text, int_in, list_in, object_in, said_in
+from readcache.transcripts.records import Content, Form, Recording, RequestSent, Turns
+from readcache.transcripts.values import block_text, count_in, int_in, list_in, object_in, said_in
 
 Entry = Mapping[str, Any]
 
@@ -25,6 +24,9 @@ def load_pi(content: Content) -> Iterator[Recording]:
     for _, row in content.objects():
         session.take(row)
     yield session.turns.recording(session.name or content.path, "pi")
+
+
+FORM = Form("pi", is_pi, load_pi, ("PI_CODING_AGENT_DIR", "~/.pi/agent", "sessions"))
 
 
 def _with_span(given: Entry) -> Entry:
@@ -100,6 +102,5 @@ class _PiSession:
             name, given = str(block.get("name")), object_in(block.get("arguments"))
             known = _with_span(given) if name == "read" else given
             self.turns.tool(str(block.get("id")), name, known, self._cwd, said_in(given))
-        usage = object_in(message.get("usage"))
         names = {"fresh": "input", "cache_write": "cacheWrite", "cache_read": "cacheRead", "output": "output"}
-        self.turns.pay(RequestSent(**{ours: int_in(usage.get(name)) or 0 for ours, name in names.items()}))
+        self.turns.pay(RequestSent(**{ours: count_in(message, "usage", name) for ours, name in names.items()}))

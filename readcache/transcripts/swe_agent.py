@@ -15,7 +15,7 @@ from typing import Any
 
 from readcache.core.model.paths import canonical_path
 from readcache.core.model.tool_call import AskedRead, ToolCall, Written
-from readcache.transcripts.records import Content, Item, Recording
+from readcache.transcripts.records import Content, Form, Item, Recording
 from readcache.transcripts.tools import understood
 from readcache.transcripts.values import list_in, object_in
 
@@ -45,6 +45,9 @@ def load_swe_agent(content: Content) -> Iterator[Recording]:
             cwd = str(object_in(step.get("state")).get("working_dir") or cwd)
         name = str(row.get("environment") or "") + f" {content.location(line)}"
         yield Recording(name.strip(), "swe-agent", tuple(items), agent="swe-agent")
+
+
+FORM = Form("swe-agent", is_swe_agent, load_swe_agent)
 
 
 def _call(call_id: str, action: str, output: str, cwd: str) -> ToolCall:

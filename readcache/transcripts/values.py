@@ -53,6 +53,14 @@ def int_in(value: object) -> int | None:
     return number if abs(number) < _MOST else None
 
 
+def count_in(value: object, *keys: str) -> int:
+    """Return the number, such as a number of tokens, under these keys: each leads into the object under the key before
+    it. Return 0 if there is none."""
+    for key in keys:
+        value = object_in(value).get(key)
+    return int_in(value) or 0
+
+
 def epoch_of(value: object) -> float | None:
     """Return the time in seconds since the epoch, or None if `value` is anything else.
 

@@ -442,6 +442,12 @@ def test_a_strategy_that_there_is_none_of_is_an_error() -> None:
         prune([], strategies=["everything"])
 
 
+def test_while_readcache_is_off_nothing_is_pruned() -> None:
+    same = Step("pytest -q", text())
+    messages = chat("openai", same, same, NOW)
+    assert prune(messages, Session("/w", is_off=lambda: True)) is messages
+
+
 @pytest.mark.parametrize("mode", [Mode.ADVISE, Mode.OFF])
 def test_a_session_that_only_advises_has_nothing_pruned(mode: Mode) -> None:
     same = Step("pytest -q", text())

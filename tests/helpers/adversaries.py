@@ -27,7 +27,7 @@ from readcache.core.model.reply import Reason
 from readcache.core.model.text import session_tag
 from readcache.core.shell.read import _read, read_command
 from readcache.core.sync.amend import align
-from readcache.hosts.settings_files.json_text import JsonText
+from readcache.hosts.settings_files.settings_text import JsonText
 from readcache.log.store.codec import encode
 from readcache.log.store.protocol import MemoryStore
 from readcache.log.store.redis_rows import read_rows

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from readcache import Sessions
-from readcache.hosts.codex.adapter import HOST
+from readcache.hosts.codex import HOST
 from readcache.hosts.hooks import end_event, hook_answer
 
 TEXT = "".join(f"line {number} of a file that is read twice\n" for number in range(60))

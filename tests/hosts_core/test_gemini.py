@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from readcache import Sessions
-from readcache.hosts.gemini.adapter import HOST
+from readcache.hosts.gemini import HOST
 from readcache.transcripts.gemini import chat_messages
 
 TEXT = "".join(f"line {number} of a file that is read twice\n" for number in range(60)).rstrip()

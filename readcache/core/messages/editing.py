@@ -8,24 +8,12 @@ a message does not contain the part to change, the function returns the same mes
 from __future__ import annotations
 
 import json
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import count
 from typing import Any
 
-from readcache.core.messages.blocks import (
-    CALLS,
-    IMAGES,
-    TEXTS,
-    Raw,
-    as_mapping,
-    blocks_key,
-    result_keys,
-    string,
-    typed,
-    untyped,
-)
+from readcache.core.messages import blocks
+from readcache.core.messages.blocks import CALLS, IMAGES, TEXTS, Raw, as_mapping, blocks_key, result_keys, string, typed
 from readcache.core.messages.messages import Kind, Message, normalise, normalise_one, parse_arguments, result_text
 
 TextKey = tuple[int, str | None, str]  # a message's index, the call ID if the text is a result, the current text
@@ -53,18 +41,12 @@ def map_blocks(message: Raw, change: Callable[[Raw], Raw | None]) -> Raw:
                 if any(a is not b for a, b in zip(after, before, strict=True)):
                     changed[key] = after
         new = {**block, **changed} if changed else block
-    return message if new is block else untyped(new, raw)
+    return message if new is block else blocks.untyped(new, raw)
 
 
 def with_result_text(message: Raw, call_id: str | None, text: str, nth: int = 0) -> Raw:
     """Return the message with `text` as the result of this call. Images in the result stay. `nth`: see `Part`."""
-    nameless = count()
-
-    def change(block: Raw) -> Raw | None:
-        id_key, key = result_keys(block) or ("", "")
-        return _with_result(block, key, text) if key and _is_of(block.get(id_key), call_id, nth, nameless) else None
-
-    return map_blocks(message, change)
+    return with_result_texts(message, lambda *found: text if found[:2] == (call_id, nth) else None)
 
 
 def with_result_texts(message: Raw, change: NewText) -> Raw:
@@ -88,11 +70,6 @@ def _with_result(block: Raw, key: str, text: str) -> Raw:
     is_bare = block.get("type") == "toolResult"
     new = _response(block, text) if key == "response" else with_content_text(block.get(key), text, is_bare=is_bare)
     return {**block, key: new}
-
-
-def _is_of(name: object, call_id: str | None, nth: int, nameless: Iterator[int]) -> bool:
-    """Return True if the block with the ID `name` is the block that is meant."""
-    return string(name) == call_id if string(name) else call_id is None and next(nameless) == nth
 
 
 def without_cleared(
@@ -127,25 +104,15 @@ def with_results(messages: list[Raw], by_text_key: Mapping[TextKey, str]) -> lis
     are none."""
     if not by_text_key:
         return messages
-    changes: defaultdict[int, dict[tuple[str | None, str], str]] = defaultdict(dict)
-    for (at, call_id, text), new in by_text_key.items():
-        changes[at][call_id, text] = new
     out = list(messages)
-    for at, texts in changes.items():
-        plain = {text: new for (call_id, text), new in texts.items() if call_id is None}
-        shown = with_result_texts(out[at], partial(_changed_result, texts))
-        out[at] = with_texts(shown, partial(_changed, plain))
+    for at in {at for at, *_ in by_text_key}:
+        out[at] = _with_results(out[at], at, by_text_key)
     return out
 
 
-def _changed_result(
-    changes: Mapping[tuple[str | None, str], str], call_id: str | None, _: int, text: str
-) -> str | None:
-    return changes.get((call_id, text))
-
-
-def _changed(changes: Mapping[str, str], text: str) -> str:
-    return changes.get(text, text)
+def _with_results(message: Raw, at: int, by_text_key: Mapping[TextKey, str]) -> Raw:
+    shown = with_result_texts(message, lambda call_id, _, text: by_text_key.get((at, call_id, text)))
+    return with_texts(shown, lambda text: by_text_key.get((at, None, text), text))
 
 
 def with_arguments(message: Raw, call_id: str | None, arguments: Mapping[str, object], nth: int = 0) -> Raw:
@@ -154,7 +121,8 @@ def with_arguments(message: Raw, call_id: str | None, arguments: Mapping[str, ob
 
     def change(block: Raw) -> Raw | None:
         id_key, key = CALLS.get(string(block.get("type")), ("", ""))
-        if key and _is_of(block.get(id_key), call_id, nth, nameless):
+        found = string(block.get(id_key)) or None
+        if key and found == call_id and (found is not None or next(nameless) == nth):
             return _with_arguments(block, key, arguments)
         for key, its_id in (("function", block.get("id")), ("function_call", None)):
             called = as_mapping(block.get(key))

@@ -21,20 +21,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from readcache.core.messages.blocks import (
-    CALLS,
-    IMAGES,
-    ITEM_RESULTS,
-    RESULT_ROLES,
-    TEXTS,
-    THINKING,
-    Raw,
-    as_mapping,
-    blocks_key,
-    result_keys,
-    string,
-    typed,
-)
+from readcache.core.messages import blocks
+from readcache.core.messages.blocks import CALLS, THINKING, Raw, as_mapping, blocks_key, result_keys, string, typed
 
 
 class Kind(enum.Enum):
@@ -118,7 +106,7 @@ def _read(raw: Mapping[str, Any], message: Raw) -> Message:
     if role:
         return Message(role, _numbered(_parts(raw, role)), message)
     kind = string(raw.get("type"))
-    role = "tool" if kind in ITEM_RESULTS else "assistant" if kind in CALLS or kind in THINKING else ""
+    role = "tool" if kind in blocks.ITEM_RESULTS else "assistant" if kind in CALLS or kind in THINKING else ""
     return Message(role, tuple(_block(raw)), message)
 
 
@@ -205,7 +193,7 @@ def plain(value: Any) -> Any:
 def _parts(raw: Mapping[str, Any], role: str) -> Iterator[Part]:
     thinking = raw.get("thinking_blocks") or raw.get("reasoning_content") or ()
     yield from [Part(Kind.THINKING, thinking)] if isinstance(thinking, str) else _content(thinking)
-    is_result = role in RESULT_ROLES and result_keys(raw) is not None
+    is_result = role in blocks.RESULT_ROLES and result_keys(raw) is not None
     yield from _result(raw) if is_result else _content(raw.get(blocks_key(raw)))
     yield from map(_openai_call, _listed(raw.get("tool_calls")))
     if raw.get("function_call"):
@@ -224,7 +212,7 @@ def _block(block: object) -> Iterator[Part]:
         return
     raw = typed(raw)
     kind = string(raw.get("type"))
-    if kind in TEXTS and isinstance(raw.get("text"), str):
+    if kind in blocks.TEXTS and isinstance(raw.get("text"), str):
         yield Part(Kind.TEXT, raw["text"])
     elif kind in CALLS:
         id_key, key = CALLS[kind]
@@ -233,7 +221,7 @@ def _block(block: object) -> Iterator[Part]:
         yield from _result(raw)
     elif kind in THINKING:
         yield Part(Kind.THINKING, "\n".join(_leaves(raw.get(THINKING[kind]), UNREAD)))
-    elif kind in IMAGES:
+    elif kind in blocks.IMAGES:
         yield Part(Kind.IMAGE)
     else:
         yield Part(Kind.OTHER, "\n".join(_leaves(raw, UNREAD)), name=kind)
@@ -269,7 +257,8 @@ def _result(raw: Raw) -> Iterator[Part]:
     inner += _attached(raw) if key == "response" else ()
     name = string(raw.get(id_key)) or None
     text = "\n".join(part.text for part in inner if part.kind is Kind.TEXT)
-    is_error = raw.get("is_error") is True or raw.get("status") == "error" or _is_gemini_error(given)
+    is_geminis_error = isinstance(given, Mapping) and list(given) == ["error"]
+    is_error = raw.get("is_error") is True or raw.get("status") == "error" or is_geminis_error
     yield Part(Kind.RESULT, text, name, string(raw.get("name")), is_error=is_error)
     for part in inner:
         if part.kind is not Kind.TEXT:
@@ -295,10 +284,6 @@ def text_of_response(given: Raw) -> str:
     value = next(iter(given.values()))
     is_text = len(given) == 1 and isinstance(value, str)
     return str(value) if is_text else json.dumps(given, ensure_ascii=False, skipkeys=True, default=str)
-
-
-def _is_gemini_error(given: object) -> bool:
-    return isinstance(given, Mapping) and list(given) == ["error"]
 
 
 def _leaves(value: object, unread: Sequence[str] = ()) -> Iterator[str]:

@@ -100,9 +100,9 @@ def repair(messages: Sequence[Raw]) -> list[Raw]:
 
 
 def answered(messages: Sequence[Message]) -> Iterator[tuple[int, Part, int, Part]]:
-    """Yield each result with its call as (the call's message, the call, the result's message, the result), in the order
-    of the results. An ID that is used again names the newer call. Without IDs, results come in the order of their
-    calls."""
+    """Yield each result with its call as (index of the call's message, the call, index of the result's message, the
+    result), in the order of the results. An ID that a later message uses again names the newer call. Of several calls
+    with one ID, or without IDs, a result belongs to the first waiting call with its name, or to the first one."""
     waiting: defaultdict[str | None, list[tuple[int, Part]]] = defaultdict(list)
     for index, message in enumerate(messages):
         for part in message.parts:

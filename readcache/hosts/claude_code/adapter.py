@@ -8,16 +8,16 @@ this call. An unproven result, or one that readcache fails on, is not changed.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from readcache.hosts.claude_code.settings import changes, former_files, in_force, too_old, why_hooks
-from readcache.hosts.host import Host
+from readcache.hosts.host import Host, Json, Scripted, stream
 
 if TYPE_CHECKING:
     from readcache import Reply, Session, Sessions
-    from readcache.hosts.scripted import Scripted
 
 Event = Mapping[str, Any]
 PLUGIN_EVENTS = ("Begin", "Forked", "ToolResult", "Compacted", "Told")  # only the plugin sends these
@@ -80,10 +80,42 @@ def _own_files(session: Session) -> list[str]:
 WHY = "its conversation or transcript tells what the model still sees"
 
 
-def _scripted() -> Scripted:
-    from readcache.hosts.claude_code.scripted import SCRIPTED
+# ---------------------------------------------------------------- doctor --fire: the Messages API
 
-    return SCRIPTED
+
+_QUIET = dict.fromkeys(("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER", "DISABLE_TELEMETRY"), "1")
+
+
+def _answer(_: str, number: int, command: str) -> str:
+    block: Json = {"type": "text", "text": "done"}
+    if command:
+        block = {"type": "tool_use", "id": f"toolu_{number}", "name": "Bash", "input": {"command": command}}
+    usage = {"input_tokens": 100, "output_tokens": 10}
+    message: Json = {"id": f"msg_{number}", "type": "message", "role": "assistant", "model": "scripted", "usage": usage}
+    message |= {"stop_reason": "tool_use" if command else "end_turn", "stop_sequence": None, "content": [block]}
+    return stream(_events(message, block))
+
+
+def _events(message: Json, block: Json) -> Iterator[Json]:
+    yield {"type": "message_start", "message": {**message, "content": [], "stop_reason": None}}
+    empty, delta = {**block, "text": ""}, {"type": "text_delta", "text": block.get("text")}
+    if "input" in block:
+        empty, delta = {**block, "input": {}}, {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
+    yield {"type": "content_block_start", "index": 0, "content_block": empty}
+    yield {"type": "content_block_delta", "index": 0, "delta": delta}
+    yield {"type": "content_block_stop", "index": 0}
+    yield {"type": "message_delta", "delta": {"stop_reason": message["stop_reason"]}, "usage": message["usage"]}
+    yield {"type": "message_stop"}
+
+
+SCRIPTED = Scripted(
+    ("claude", "-p", "go on", "--allowedTools", "Bash(cat:*)"),
+    lambda url: {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "none", "READCACHE_SERVER": "on", **_QUIET},
+    lambda _: {},
+    '"tool_result"',
+    _answer,
+    seconds=2.0,  # for the plugin to start its server, and for Claude Code to record each request
+)
 
 
 HOST = Host(
@@ -97,5 +129,5 @@ HOST = Host(
     former_files=former_files,
     todo=lambda _: "start Claude Code anew: it loads its plugins and hooks when it starts",
     second_best=lambda target: f"hooks instead of a plugin: {why}" if (why := why_hooks(target)) else "",
-    scripted=_scripted,
+    scripted=SCRIPTED,
 )

@@ -8,24 +8,22 @@ from __future__ import annotations
 
 import os
 import re
+from bisect import bisect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from readcache import Outcome, Reason, Reply, Session
+from readcache import Reply, Session, Sessions
 from readcache.core.messages.tools import LINE_NUMBER
 from readcache.core.model.events import Delivered, Origin
 from readcache.core.model.spec.lines import is_same_line
 from readcache.core.model.tool_call import AskedCommand, AskedRead, ToolCall
 from readcache.hosts.claude_code.proof import MAY_MOVE, TranscriptProof, session_of
-from readcache.hosts.claude_code.results import MOST_SHOWN, names_true_lines, tell_write
+from readcache.hosts.claude_code.results import MOST_SHOWN, names_true_lines, proven_reply, tell_write
 from readcache.hosts.restored import fitting_plan
 from readcache.hosts.tool_results import with_numbers
 from readcache.process import failures
 from readcache.transcripts.claude_code import MOVED_BACK, STATUS, WRITERS, bare
-
-if TYPE_CHECKING:
-    from readcache import Sessions
 
 Event = Mapping[str, Any]
 MOST_RESTORED = 200_000  # bytes
@@ -94,11 +92,8 @@ def _shortened(event: Event, session: Session) -> dict[str, Any] | None:
 
     is_confirmed_later = "missed" in event  # a plugin of an earlier version reports only texts that replaced the reply
     call = _call_of(event, session)
-    reply = session.answer(call, commit=not is_confirmed_later) if call else None
-    if reply is None or reply.outcome is Outcome.FULL:
-        return None
-    if not is_proven(reply):
-        session.reader.settle(reply.call_id, reply.full_text, Reason.NOT_PROVEN)
+    reply = proven_reply(call, is_proven, session, commit=not is_confirmed_later) if call else None
+    if reply is None:
         return None
     text = reply.text if event["text"].endswith("\n") else reply.text.removesuffix("\n")
     return {"text": text, "sources": needs_of(reply, session)}
@@ -209,10 +204,8 @@ class _Source:
         return max((match for match in found if all(map(is_same_line, wanted, match))), key=len, default=[])
 
     def _first(self, form: str, wanted: Sequence[str]) -> list[str]:
-        fits, over = 0, len(wanted) + 1  # lines; a binary search, as each start of an occurring text occurs
-        while over - fits > 1:
-            middle = (fits + over) // 2 if over <= len(wanted) else len(wanted)
-            fits, over = (middle, over) if _joined(wanted[:middle]) in form else (fits, middle)
+        counts = range(1, len(wanted) + 1)  # of lines; if some lines occur, so do fewer of them
+        fits = bisect(counts, False, key=lambda count: _joined(wanted[:count]) not in form)
         at = form.count("\n", 0, form.find(_joined(wanted[:fits])))
         return self._lines[at : at + fits] if fits else []
 

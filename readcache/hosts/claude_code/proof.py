@@ -6,16 +6,13 @@ import os
 import re
 import time
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from readcache import Outcome, Reply, Session
+from readcache import Outcome, Reply, Session, Sessions
 from readcache.core.model.events import Origin
 from readcache.hosts.claude_code.results import names_true_lines
 from readcache.hosts.plain_file import open_plain
 from readcache.transcripts.claude_code import MOST, Transcript, bare
-
-if TYPE_CHECKING:
-    from readcache import Sessions
 
 Event = Mapping[str, Any]
 NEWEST = 2_000_000  # bytes; the end of a transcript, which is read first

@@ -115,13 +115,15 @@ def proven_reply(
     is_proven: Callable[[Reply], bool],
     session: Session,
     told: Callable[[Reply], object] = lambda _: None,
+    *,
+    commit: bool = False,
 ) -> Reply | None:
     """Return the reply if it omits lines and this is proven. Otherwise return None: the result is shown as it is.
 
-    The reply is unconfirmed, because the host shows it later, or not at all. `told` is called with the reply, or with
-    the full text if it replaces the reply.
+    Without `commit`, the reply is unconfirmed, because the host shows it later, or not at all. `told` is called with
+    the reply, or with the full text if it replaces the reply.
     """
-    reply = session.answer(call, commit=False)
+    reply = session.answer(call, commit=commit)
     is_full = reply.outcome is Outcome.FULL
     if not is_full and not is_proven(reply):
         session.reader.settle(reply.call_id, reply.full_text, Reason.NOT_PROVEN)

@@ -102,19 +102,16 @@ def _version(program: str) -> tuple[int, ...] | None:
 
 def _is_trusted(target: InstallTarget) -> bool:
     """Return True if Claude Code loads plugins of this project, because its user has accepted the trust dialog."""
-    from readcache.hosts.settings_files.json_text import settings_in
+    from readcache.hosts.settings_files.settings_text import settings_in
 
-    projects = settings_in(_state_file(target)).get("projects")
+    state = os.path.join(target.environment.get("CLAUDE_CONFIG_DIR") or target.home, ".claude.json")
+    projects = settings_in(state).get("projects")
     known: dict[str, Any] = projects if isinstance(projects, dict) else {}
     return isinstance(known.get(target.root), dict) and known[target.root].get("hasTrustDialogAccepted") is True
 
 
 def _settings_file(target: InstallTarget) -> str:
     return os.path.join(_directory(target), "settings.json")
-
-
-def _state_file(target: InstallTarget) -> str:
-    return os.path.join(target.environment.get("CLAUDE_CONFIG_DIR") or target.home, ".claude.json")
 
 
 def _directory(target: InstallTarget) -> str:
@@ -129,7 +126,7 @@ def in_force(target: InstallTarget) -> str:
     """Return what `doctor` reports. Raise ReadcacheError if a setting disables the hooks or the plugin, if both are
     installed, or if Claude Code is too old for mode "on"."""
     from readcache import ReadcacheError
-    from readcache.hosts.settings_files.json_text import settings_in
+    from readcache.hosts.settings_files.settings_text import settings_in
 
     plugins, hooks = list[str](), list[str]()
     for directory in (_user_directory(target), os.path.join(target.root, ".claude")):

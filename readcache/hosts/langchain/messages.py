@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
@@ -36,11 +37,6 @@ def messages_of(state: Any) -> Sequence[BaseMessage]:
     return found if isinstance(found, (list, tuple)) else ()
 
 
-def call_ids(messages: Sequence[BaseMessage]) -> list[str]:
-    """Return the IDs of the calls whose results are in the messages."""
-    return [message.tool_call_id for message in messages if isinstance(message, ToolMessage)]
-
-
 def tool_result(message: ToolMessage, call: Mapping[str, Any], batch: str, cwd: str | None) -> ToolCall | None:
     """Return the result in the message, with the call that it answers, or None if it is not a text. `cwd`: the
     directory of its shell, if known."""
@@ -54,19 +50,9 @@ def tool_result(message: ToolMessage, call: Mapping[str, Any], batch: str, cwd: 
         lines, is_truncated = (first, None if header[2] == header[3] else last), "truncated mid-line" in header[4]
         head = header[0].count("\n")
         frame = Frame(head, text.removesuffix("\n").count("\n") + 1 - head - (last - first + 1))
-    return ToolCall(
-        name=call["name"],
-        arguments=call["args"],
-        output=text,
-        call_id=call["id"],
-        batch=batch,
-        is_error=message.status == "error",
-        complete=not is_truncated,
-        exit_code=status if isinstance(status, int) else None,
-        cwd=cwd,
-        lines=lines,
-        frame=frame,
-    )
+    told = ToolCall(call["id"], call["name"], call["args"], text, batch, is_error=message.status == "error", cwd=cwd)
+    status = status if isinstance(status, int) else None
+    return replace(told, complete=not is_truncated, exit_code=status, lines=lines, frame=frame)
 
 
 def with_reply(message: ToolMessage, reply: Reply, by: str) -> ToolMessage:

@@ -6,9 +6,8 @@ import json
 import os
 from collections.abc import Sequence
 
-from readcache.hosts.host import Entry, Host, InstallTarget, OwnFile
+from readcache.hosts.host import Entry, Host, InstallTarget, OwnFile, Scripted, chat_answer
 from readcache.hosts.plugin import plugin_text
-from readcache.hosts.scripted import Scripted, chat_answer
 
 
 def scripted_like_opencode(program: str) -> Scripted:
@@ -44,9 +43,6 @@ def host_like_opencode(name: str) -> Host:
     def changes(target: InstallTarget) -> Sequence[Entry | OwnFile]:
         return [OwnFile(path(target), plugin_text(target, name, "opencode/plugin.js"))]
 
-    def scripted() -> Scripted:
-        return scripted_like_opencode(name)
-
     return Host(
         name=name,
         mode="on",
@@ -54,7 +50,7 @@ def host_like_opencode(name: str) -> Host:
         changes=changes,
         in_force=lambda target: f"{name} loads {path(target)} when it starts",
         todo=lambda _: f"start {name} anew: it loads plugins when it starts",
-        scripted=scripted,
+        scripted=scripted_like_opencode(name),
     )
 
 

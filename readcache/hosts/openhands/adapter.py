@@ -62,7 +62,7 @@ class ReadcacheCondenser(CondenserBase):  # type: ignore[misc]  # not typed wher
     _sessions: Sessions = PrivateAttr()
 
     def model_post_init(self, context: Any, /) -> None:
-        """Check the settings."""
+        """Check the settings, and make the sessions."""
         super().model_post_init(context)
         names = ("root", "policy", "mode", "store", "restore", "clear", "on_reply")
         settings = adapter_settings({name: getattr(self, name) for name in names})

@@ -6,9 +6,8 @@ import json
 import os
 from collections.abc import Sequence
 
-from readcache.hosts.host import Entry, Host, InstallTarget, OwnFile
+from readcache.hosts.host import Entry, Host, InstallTarget, OwnFile, Scripted, chat_answer
 from readcache.hosts.plugin import plugin_text
-from readcache.hosts.scripted import Scripted, chat_answer
 
 
 def _files(url: str) -> dict[str, str]:
@@ -39,10 +38,6 @@ def _changes(target: InstallTarget) -> Sequence[Entry | OwnFile]:
     return [OwnFile(_path(target), plugin_text(target, "pi", "pi/extension.js"))]
 
 
-def _scripted() -> Scripted:
-    return SCRIPTED
-
-
 HOST = Host(
     name="pi",
     mode="on",
@@ -50,5 +45,5 @@ HOST = Host(
     changes=_changes,
     in_force=lambda target: f"pi loads {_path(target)} when it starts",
     todo=lambda target: "/reload in pi, or start it anew" + ("" if target.is_user else ", in a project that it trusts"),
-    scripted=_scripted,
+    scripted=SCRIPTED,
 )

@@ -1,7 +1,10 @@
-"""Insert, find and remove entries in the text of a settings file. The text is edited and never written from scratch.
+"""Read and edit JSON with comments, the format in which editors and agents keep their settings.
 
-After each edit the text is parsed again. If its value is not the expected one, the edit is dropped and the user is
-told.
+`JsonText` inserts or deletes single members, so the user's comments, order and white space stay. Accepted beyond JSON:
+`//` and `/* */` comments, and a comma after the last member. Everything else that JSON forbids is refused.
+
+`SettingsText` inserts, finds and removes entries. After each edit the text is parsed again. If its value is not the
+expected one, the edit is dropped and the user is told.
 """
 
 from __future__ import annotations
@@ -9,15 +12,155 @@ from __future__ import annotations
 import copy
 import json
 import re
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from readcache import ReadcacheError, UsageError
 from readcache.hosts.host import Entry
-from readcache.hosts.settings_files.json_text import JsonText, Path
 
+# An unclosed string or comment ends with the text. Without this, each quote would start another search for an end, and
+# the time would grow with the square of the length.
+_COMMENT = re.compile(r'("(?:[^"\\]|\\(?:.|\Z))*(?:"|\Z))|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
+_LAST_COMMA = re.compile(r'("(?:[^"\\]|\\(?:.|\Z))*(?:"|\Z))|,(?=[ \t\r\n]*[\]}])', re.DOTALL)
+_BLANK = re.compile(r"[ \t\r\n]*")
+_DECODER = json.JSONDecoder()
+
+Path = Sequence[str | int]  # keys of objects, and indexes in lists
 _BOM = "\ufeff"
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _NAMED = re.compile(r"(?<![^\s/'\"])[^\s/'\"]*readcache[^\s/]*(?: +[a-z][\w-]*){0,2}")
+
+
+class _Member(NamedTuple):
+    """A member of an object or list, from `start` to `end` (character indexes in the text).
+
+    `start`: the start of its key, or of its value in a list. `at`: the start of its value. `comma`: the index of the
+    comma after it, or -1.
+    """
+
+    key: str | int
+    start: int
+    at: int
+    end: int
+    comma: int
+
+
+class JsonText:
+    """The text of a file, and its value: an empty object if the text is blank.
+
+    Raise UsageError with the line number if the text is not JSON with comments.
+    """
+
+    def __init__(self, text: str) -> None:
+        # Blanked texts keep their length, so an index is valid in all three.
+        self.text, self._bare = text, _COMMENT.sub(_blanked, text)
+        self._plain = _LAST_COMMA.sub(_blanked, self._bare)
+        try:
+            self.value: Any = json.loads(self._plain) if self._plain.strip() else {}
+        except json.JSONDecodeError as error:
+            line = text.count("\n", 0, error.pos) + 1
+            raise UsageError(f"line {line}: {error.msg}") from None
+        except RecursionError:
+            raise UsageError("it is nested too deeply") from None
+
+    def with_member(self, path: Path, key: str, value: object) -> str:
+        """Return the text with a new first member in the object or list at the end of `path`. A list ignores `key`."""
+        newline = "\r\n" if "\r\n" in self.text else "\n"
+        if not self._plain.strip():
+            lead = "" if self.text.endswith("\n") or not self.text else newline
+            return self.text + lead + _rendered({key: value}, "  ", newline) + newline
+        start = self._start_of(path)
+        members, end = self._members(start)
+        name = "" if self._bare[start] == "[" else json.dumps(key, ensure_ascii=False) + ": "
+        line_end = self._bare.find("\n", start, members[0].start if members else end)
+        if members and line_end < 0:
+            at, item = start + 1, name + json.dumps(value, ensure_ascii=False) + ", "
+        else:
+            first = next(iter(self._members(self._start_of(()))[0]), None)
+            outer, unit = self._indent(start), (self._indent(first.start) if first else "") or "  "
+            indent = self._indent(members[0].start) if members else outer + unit
+            item = newline + indent + name + _rendered(value, unit, newline + indent)
+            if line_end < 0:
+                at, item = end, item + newline + outer
+            else:
+                at, item = line_end - (self.text[line_end - 1] == "\r"), item + ("," if members else "")
+        return self.text[:at] + item + self.text[at:]
+
+    def without(self, path: Path) -> str:
+        """Return the text without the member at the end of `path`. Comments beside it stay."""
+        members, _ = self._members(self._start_of(path[:-1]))
+        index = max(at for at, member in enumerate(members) if member.key == path[-1])
+        text, (_, start, _, end, comma) = self.text, members[index]
+        is_last = comma < 0
+        if is_last and index:
+            comma = members[index - 1].comma
+            start, end = start - 1, end - 1
+        if not is_last and not text[end:comma].strip():
+            end = comma + 1
+        elif comma >= 0:  # the comma is before the member, or a comment is between them
+            text = text[:comma] + text[comma + 1 :]
+        line, behind = text.rfind("\n", 0, start) + 1, text.find("\n", end) + 1
+        if behind and not text[line:start].strip() and not text[end:behind].strip():
+            return text[:line] + text[behind:]
+        return text[:start].rstrip(" \t") + text[end:] if is_last else text[:start] + text[end:].lstrip(" \t")
+
+    def is_blank_inside(self, path: Path) -> bool:
+        """Return True for an object or list that contains nothing, not even a comment."""
+        start = self._start_of(path)
+        members, end = self._members(start)
+        return not members and not self.text[start + 1 : end].strip()
+
+    def _start_of(self, path: Path) -> int:
+        """Return the index at which the value at the end of `path` starts. If a key occurs twice, the last member
+        counts, as for other readers of JSON."""
+        at = self._skip(0)
+        for step in path:
+            at = [member.at for member in self._members(at)[0] if member.key == step][-1]
+        return at
+
+    def _members(self, start: int) -> tuple[list[_Member], int]:
+        """Return the members of the object or list that starts at `start`, and the index of its closing bracket."""
+        members, at = list[_Member](), self._skip(start + 1)
+        while self._bare[at] not in "]}":
+            begin = at
+            key: str | int = len(members)
+            if self._bare[start] == "{":
+                key, at = _DECODER.raw_decode(self._plain, at)
+                at = self._skip(self._skip(at) + 1)
+            _, end = _DECODER.raw_decode(self._plain, at)
+            after = self._skip(end)
+            has_comma = self._bare[after] == ","
+            members.append(_Member(key, begin, at, end, after if has_comma else -1))
+            at = self._skip(after + has_comma)
+        return members, at
+
+    def _skip(self, at: int) -> int:
+        found = _BLANK.match(self._bare, at)
+        return found.end() if found else at
+
+    def _indent(self, at: int) -> str:
+        """Return the white space at the start of the line that contains `at`."""
+        line = self.text[self.text.rfind("\n", 0, at) + 1 : at]
+        return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def settings_in(file: str) -> Mapping[str, Any]:
+    """Return the value of a settings file. Empty if the file cannot be read, or its value is not an object."""
+    try:
+        with open(file, encoding="utf-8-sig") as opened:
+            value = JsonText(opened.read()).value
+    except (OSError, UnicodeDecodeError, UsageError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _blanked(found: re.Match[str]) -> str:
+    return found[1] or " " * len(found[0])
+
+
+def _rendered(value: object, unit: str, newline: str) -> str:
+    """Return the value as JSON on several lines. The first line has no indentation."""
+    return json.dumps(value, indent=unit, ensure_ascii=False).replace("\n", newline)
 
 
 class SettingsText:

@@ -162,7 +162,7 @@ class _Responses(ApiHandler):
 
 def trusted(root: Path) -> str:
     """What Codex writes when the user trusts the hooks: the hashes that it tells."""
-    from readcache.hosts.codex.check import _ask
+    from readcache.hosts.codex import _ask
 
     asked: list[dict[str, Any]] = [
         {"id": 1, "method": "initialize", "params": {"clientInfo": {"name": "test", "version": "1"}}},

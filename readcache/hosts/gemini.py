@@ -10,18 +10,17 @@ instead would have two costs: the CLI adds a notice each time, and the user must
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from readcache.hosts.gemini.check import nothing_forbids, settings_file, trial_chat
-from readcache.hosts.host import HOOK_SECONDS, Entry, Host, InstallTarget, hook_entry
+from readcache.hosts.host import HOOK_SECONDS, Entry, Host, InstallTarget, Scripted, hook_entry, stream
 from readcache.hosts.plain_file import open_text
 from readcache.transcripts.gemini import chat_messages, file_part, printed_by
 
 if TYPE_CHECKING:
     from readcache import Reply, Session, Sessions
-    from readcache.hosts.scripted import Scripted
 
 _SUMMARY = "<state_snapshot>"  # the tag of a compression's summary, in the first message
 _MILLISECONDS = 1000 * HOOK_SECONDS
@@ -110,18 +109,79 @@ def _after_read(session: Session, given: Mapping[str, Any], cwd: str, shown: str
     return reply, head + reply.text
 
 
+def _settings_file(target: InstallTarget) -> str:
+    """Return the path of the project's or the user's settings file, which has the hooks."""
+    home = target.environment.get("GEMINI_CLI_HOME") or target.home
+    return os.path.join(home if target.is_user else target.root, ".gemini", "settings.json")
+
+
 def _changes(target: InstallTarget) -> Sequence[Entry]:
     tools, more = "^(run_shell_command|read_file|replace|write_file)$", {"name": "readcache", "timeout": _MILLISECONDS}
     events = {"AfterTool": tools, **({"BeforeModel": "*"} if target.mode == "on" else {})}
     return [
-        hook_entry(target, "gemini", settings_file(target), event, which, **more) for event, which in events.items()
+        hook_entry(target, "gemini", _settings_file(target), event, which, **more) for event, which in events.items()
     ]
 
 
-def _scripted() -> Scripted:
-    from readcache.hosts.gemini.scripted import SCRIPTED
+# ---------------------------------------------------------------- doctor
 
-    return SCRIPTED
+
+def nothing_forbids(target: InstallTarget) -> str:
+    """Return a sentence that says no setting disables the hook. Raise ReadcacheError if the user's or the project's
+    settings file does."""
+    from readcache import ReadcacheError
+    from readcache.hosts.settings_files.settings_text import settings_in
+
+    for is_user in (True, False):
+        path = _settings_file(target._replace(is_user=is_user))
+        config = settings_in(path).get("hooksConfig", {})
+        if config.get("enabled", True) is not True:
+            raise ReadcacheError(f"{path} disables all hooks: remove hooksConfig.enabled from it")
+        if "readcache" in config.get("disabled", ()):
+            raise ReadcacheError(f"{path} disables the hook: remove readcache from hooksConfig.disabled")
+    return "no setting switches it off" + ("" if target.is_user else "; it runs where the folder is trusted")
+
+
+def trial_chat(directory: str) -> list[dict[str, Any]]:
+    """Return the events of two reads of one file. The hook must shorten the second."""
+    from readcache.hosts.checks import TEXT, two_reads
+
+    def shown(name: str) -> list[dict[str, Any]]:
+        part = {"functionResponse": {"id": name, "response": {"output": TEXT}}}
+        return [{"id": name, "content": [part]}]
+
+    event: dict[str, Any] = {
+        "hook_event_name": "AfterTool",
+        "tool_name": "read_file",
+        "tool_input": {"file_path": "file"},
+    }
+    event["tool_response"] = {"llmContent": TEXT}
+    return two_reads(directory, event, lambda name: [{"id": f"before {name}"}], shown)
+
+
+_SETTINGS = {
+    "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
+    "general": {"enableAutoUpdate": False},
+    "privacy": {"usageStatisticsEnabled": False},
+}
+
+
+def _answer(path: str, _: int, command: str) -> str:
+    call = {"functionCall": {"name": "run_shell_command", "args": {"command": command}}}
+    parts = [call] if command else [{"text": "done"}]
+    candidate = {"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0}
+    usage = {"promptTokenCount": 100, "candidatesTokenCount": 5, "totalTokenCount": 105}
+    answer = {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "m"}
+    return stream([answer]) if "stream" in path else json.dumps(answer)
+
+
+SCRIPTED = Scripted(
+    ("gemini", "--yolo", "--skip-trust", "-m", "gemini-2.5-pro", "-p", "go on"),
+    lambda url: {"GOOGLE_GEMINI_BASE_URL": url, "GEMINI_API_KEY": "none", "GEMINI_CLI_NO_RELAUNCH": "1"},
+    lambda _: {".gemini/settings.json": json.dumps(_SETTINGS)},
+    '"functionResponse"',
+    _answer,
+)
 
 
 HOST = Host(
@@ -133,5 +193,5 @@ HOST = Host(
     in_force=nothing_forbids,
     trial=trial_chat,
     todo=lambda _: "start Gemini CLI anew, in a folder that it trusts",
-    scripted=_scripted,
+    scripted=SCRIPTED,
 )

@@ -1,1 +1,0 @@
-"""Codex CLI: a hook after each command."""

@@ -1,1 +1,0 @@
-"""Gemini CLI: a hook after its shell and read tools."""
