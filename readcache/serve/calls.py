@@ -15,7 +15,6 @@ import time
 from collections import Counter
 from contextlib import AbstractContextManager
 from functools import lru_cache
-from typing import Protocol
 
 from readcache import __version__
 from readcache.log.reader import Reader
@@ -26,25 +25,11 @@ from readcache.process.plan import Caller, Plan, plan_call
 from readcache.process.tidy import tidy_once_a_day
 from readcache.process.virtual import is_named_virtual
 from readcache.serve import http
+from readcache.serve.hooks import ServedHooks
 from readcache.serve.logs import OpenLog, OpenLogs
 from readcache.serve.short_client import FrameClient
 
 _known_rules = lru_cache(maxsize=256)(rules_of)
-
-
-class Hooks(Protocol):
-    """Answer hooks, as `ServedHooks` does."""
-
-    calls: int  # number of answered calls
-
-    def converse(self, caller: Caller, client: FrameClient) -> None:
-        """Answer one event. Raise OSError if the connection breaks."""
-
-    def __len__(self) -> int:
-        """Return the number of conversations that are kept in memory for the next event."""
-
-    def close(self) -> None:
-        """End all conversations, because the server ends."""
 
 
 class FrameServer:
@@ -54,7 +39,7 @@ class FrameServer:
     calls are judged, or None for all.
     """
 
-    def __init__(self, store: str, hooks: Hooks | None = None, sessions: frozenset[str] | None = None) -> None:
+    def __init__(self, store: str, hooks: ServedHooks | None = None, sessions: frozenset[str] | None = None) -> None:
         self._store, self._hooks, self._sessions = store, hooks, sessions
         self.logs = OpenLogs(store)
         self.causes: Counter[str] = Counter()  # why clients continued without readcache

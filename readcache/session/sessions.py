@@ -112,6 +112,21 @@ class Sessions:
         view._place, view.root, view.policy, view.host, view.lent = place, root, policy, host, {}
         return view
 
+    def end_event(self, *, was_shown: bool, keep: bool) -> list[tuple[str, str, str]]:
+        """End the event for which `at` returned this object. Return (conversation, cause, detail) of the failures that
+        no store has recorded.
+
+        `was_shown`: the model was shown the results. If not, they are shown again when the conversation continues.
+        `keep`: keep the event's conversations open for the next event.
+        """
+        failed, lent = list[tuple[str, str, str]](), self.lent or {}
+        for (conversation, _), session in lent.items():
+            failed += ((conversation, each.cause, each.detail) for each in session.reader.unlogged())
+            session.reader.close(in_order=was_shown)
+        for conversation in set() if keep and was_shown else {conversation for conversation, _ in lent}:
+            self.close(conversation, in_order=was_shown)
+        return failed
+
     def readers(self, conversation: str | None = None) -> list[Session]:
         """Return the open sessions of one conversation or of all, most recently used first."""
         with self.lock:
