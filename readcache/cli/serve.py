@@ -236,7 +236,8 @@ def _answers(settings: Settings, path: str, asks: int) -> bool:
             if asks > 1:
                 return _answers(settings, path, asks - 1)
             failures.note("serve", "hung", str(error))
-            stop.kill(path)
+            with contextlib.suppress(UsageError):  # the system does not report the process
+                stop.send_signal(path, signal.SIGKILL)  # the clients that wait for the server continue
         return False
 
 
@@ -247,7 +248,7 @@ def _stop(settings: Settings) -> int:
     is_any = end_servers(socket_paths)
     for path in socket_paths:
         if path != mine:
-            stop.take_away(path)
+            stop.is_there(path, removes=True)
     if not is_any:
         say("no server is running for this store")
     return 0
@@ -256,7 +257,7 @@ def _stop(settings: Settings) -> int:
 def end_servers(socket_paths: Sequence[str]) -> bool:
     """Stop the running servers, and print a line for each. Return False if none runs. Raise ReadcacheError if a server
     does not end."""
-    asked_to_stop = {path: pid for path in socket_paths if (pid := stop.tell_to_end(path)) is not None}
+    asked_to_stop = {path: pid for path in socket_paths if (pid := stop.send_signal(path, signal.SIGTERM)) is not None}
     deadline, left = time.monotonic() + _STOP_SECONDS, dict(asked_to_stop)
     while left and time.monotonic() < deadline:
         time.sleep(0.02)

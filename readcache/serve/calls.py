@@ -54,17 +54,18 @@ class FrameServer:
             head = client.read_head()
         if head is None:
             return
+        version, store, caller = head
         try:
-            if head.version != __version__:
+            if version != __version__:
                 client.refuse("version")
-            elif head.store not in ("", self._store):
+            elif store not in ("", self._store):
                 client.refuse("store")
-            elif head.caller.kind == "status":
+            elif caller.kind == "status":
                 client.send(b"T", json.dumps(self._status()).encode())
-            elif head.caller.kind == "hook" and self._hooks is not None:
-                self._hooks.converse(head.caller, client)
+            elif caller.kind == "hook" and self._hooks is not None:
+                self._hooks.converse(caller, client)
             else:
-                self._serve(head.caller, client)
+                self._serve(caller, client)
         finally:
             if client.cause:
                 self.causes[client.cause] += 1
@@ -127,10 +128,9 @@ def _judge(plan: Plan, status: int, output: bytes, client: FrameClient, open_log
             call, reader = plan.call(text, status), _reader(plan, open_log, client)
             with open_log.waiting(client):
                 pending = reader.judge(call, began=plan.settings.began)
-                reply = pending.reply
-                omits = reply.outcome.value != "full"
-                at = _show(reply.text.encode("utf-8", "replace") if omits else None, client, open_log)
-                if at is not None:
+                omits = pending.reply.outcome.value != "full"
+                shown = pending.reply.text.encode("utf-8", "replace") if omits else None
+                if (at := _show(shown, client, open_log)) is not None:
                     pending.commit(at)
     finally:
         if client.answered_at is None:  # the output cannot be judged, or readcache failed

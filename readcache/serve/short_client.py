@@ -9,7 +9,7 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from readcache.core.model.limits import LARGEST_OUTPUT
 from readcache.process.plan import Caller, Plan
@@ -24,12 +24,7 @@ MOST_WORD = 4096  # bytes of a cause or a time
 _PEEK = 2  # socket.MSG_PEEK
 
 
-class CallHead(NamedTuple):
-    """The first frame of a call: version, store and caller."""
-
-    version: str
-    store: str  # "" for any
-    caller: Caller
+CallHead = tuple[str, str, Caller]  # version, store ("" for any) and caller
 
 
 class FrameClient:
@@ -49,7 +44,7 @@ class FrameClient:
         return self._connection.fileno()
 
     def read_head(self) -> CallHead | None:
-        """Return the head of the client's call, or None if the client has left."""
+        """Return (version, store, caller) of the client's call, or None if the client has left."""
         letter, data = self.read(MOST_HEAD)
         if not letter:
             return None
@@ -127,7 +122,7 @@ def _head(fields: Sequence[str]) -> CallHead:
         raise BrokenFrame("a head that is shorter than it claims") from None
     entries = (entry.partition("=") for entry in environ)
     named = {name: value for name, _, value in entries}
-    return CallHead(version, store, Caller(kind, words, cwd, named, not stdout, line))
+    return version, store, Caller(kind, words, cwd, named, not stdout, line)
 
 
 def _list(take: Callable[[], str]) -> list[str]:
