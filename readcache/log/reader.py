@@ -118,16 +118,12 @@ class Reader:
             tell_counted(self.rules.host, {reason.value: 1})
             if self.log.view.is_visible(call.call_id):  # from now on the ID names the newer text
                 self.log.append_later([Forgot(frozenset([call.call_id]))])
-        else:
-            tell_answered(self.rules.host, pending.reply, time.perf_counter() - since)
-            return pending
-        writes = call.reading.writes
-        if writes:
-            number = self.log.view.calls.number_of(call.call_id)
-            self.log.append_later([wrote_event(call, number, writes, self.rules.policy)])
-        reply = with_frame(pass_through(call, reason), call)
-        tell_answered(self.rules.host, reply, time.perf_counter() - since)
-        return Pending(reply)
+            if writes := call.reading.writes:
+                number = self.log.view.calls.number_of(call.call_id)
+                self.log.append_later([wrote_event(call, number, writes, self.rules.policy)])
+            pending = Pending(with_frame(pass_through(call, reason), call))
+        tell_answered(self.rules.host, pending.reply, time.perf_counter() - since)
+        return pending
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[View]:

@@ -135,7 +135,7 @@ class Session(Conversation):
         started = self.reader.calls_so_far(began)
         with self._own_call():
             result = run_bash(command, cwd=where, env=env, timeout=timeout, stop=stop)
-        call = ToolCall(call_id, BASH, None, result.output, batch or "", exit_code=result.exit_code, cwd=where)
+        call = ToolCall(call_id, BASH, None, result.text, batch or "", exit_code=result.exit_code, cwd=where)
         return self._answer_command(
             call, AskedCommand(command), started, skip_reason=result.skip_reason, result=True, commit=commit
         )

@@ -179,13 +179,10 @@ def _refuse_foreign_owner(name: str) -> None:
 
 
 def _refuse_foreign(db: sqlite3.Connection, path: str) -> None:
-    db.execute("BEGIN")  # one view of the file: another process may be creating the store
-    try:
+    with db:
+        db.execute("BEGIN")  # one view of the file: another process may be creating the store
         version, application = _pragma(db, "user_version"), _pragma(db, "application_id")
         tables = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-    finally:
-        if db.in_transaction:  # some errors end the transaction
-            db.execute("ROLLBACK")
     if version not in (0, VERSION) and application == APPLICATION_ID:
         todo = "upgrade readcache, or name another file" if version > VERSION else "move it away, or name another file"
         raise StoreError(f"the store {path} has schema version {version}, this readcache knows {VERSION}: {todo}")
@@ -216,15 +213,11 @@ def _set_up(db: sqlite3.Connection, path: str) -> None:
 def _create_schema(db: sqlite3.Connection) -> None:
     if _pragma(db, "user_version") == VERSION:
         return
-    db.execute("BEGIN IMMEDIATE")
-    try:
+    with db:
+        db.execute("BEGIN IMMEDIATE")
         if _pragma(db, "user_version") != VERSION:  # asked again: another process may have been first
             for statement in SCHEMA:
                 db.execute(statement)
-        db.execute("COMMIT")
-    finally:
-        if db.in_transaction:
-            db.execute("ROLLBACK")
 
 
 def _pragma(db: sqlite3.Connection, name: str) -> int:
