@@ -100,8 +100,6 @@ class FrameServer:
             # the command ends. The next call waits until this command's writes are logged.
             with open_log.waiting(client) if plan.reading.writes else contextlib.nullcontext():
                 client.send_verdict(plan)
-                if client.next_letter() == b"E":  # an output must still be judged
-                    open_log.has_arrived(client)
                 if (end := client.read_end()) is None:
                     return
                 status, output = end
@@ -130,23 +128,11 @@ def _judge(plan: Plan, status: int, output: bytes, client: FrameClient, open_log
                 pending = reader.judge(call, began=plan.settings.began)
                 omits = pending.reply.outcome.value != "full"
                 shown = pending.reply.text.encode("utf-8", "replace") if omits else None
-                if (at := _show(shown, client, open_log)) is not None:
+                if (at := client.show(shown)) is not None:
                     pending.commit(at)
     finally:
-        if client.answered_at is None:  # the output cannot be judged, or readcache failed
-            _show(None, client, open_log)
-
-
-def _show(text: bytes | None, client: FrameClient, open_log: OpenLog) -> float | None:
-    """Have the client print a text, or the real output if `text` is None.
-
-    Return the time when the reader had it, in seconds since the epoch, or None if it was not printed to its end. Raise
-    OSError if the connection breaks.
-    """
-    client.answer(text)
-    client.next_letter()
-    open_log.has_arrived(client)
-    return client.read_shown(is_full=text is None)
+        if not client.is_answered:  # the output cannot be judged, or readcache failed
+            client.show(None)
 
 
 def _reader(plan: Plan, open_log: OpenLog, client: FrameClient) -> Reader:
