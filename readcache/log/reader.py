@@ -131,7 +131,8 @@ class Reader:
         changed: dict[str, int] = {}
         with self.log.lock:
             with self.log.transaction() as view:
-                self._go_on(view)
+                if in_doubt := self._in_doubt(view):  # an earlier process left the session open
+                    self.log.append([Forgot(in_doubt, doubted=True)])
                 before = dict(view.calls.counts) if LISTENERS else None
                 yield view
                 if before is not None:
@@ -187,11 +188,6 @@ class Reader:
                 self.log.append([shown if is_first else without_text(delivered)], at)
         except StoreError as error:
             self.log.fail(delivered.call_id, error)
-
-    def _go_on(self, view: View) -> None:
-        """Log that the calls in doubt are not visible, if an earlier process left the session open."""
-        in_doubt = self._in_doubt(view)
-        self.log.append([Forgot(in_doubt, doubted=True)] if in_doubt else [])
 
     def _in_doubt(self, view: View) -> frozenset[str]:
         """Return the calls of a killed process that may not be in the conversation; none once the store took them."""
@@ -261,15 +257,8 @@ class Reader:
 
     def commit(self, call_id: str) -> None:
         """See `Session.commit`. Raise UsageError for an unknown call; nothing is committed then."""
-        is_known = False
-
-        def events(view: View) -> list[Event]:
-            nonlocal is_known
-            is_known = view.is_visible(call_id)
-            return [confirmed(call_id)] if call_id in view.waiting else []
-
-        self.tell(call_id, events)
-        if not is_known:
+        self.tell(call_id, lambda view: [confirmed(call_id)] if call_id in view.waiting else [])
+        if not self.log.view.is_visible(call_id):
             self._check_call(call_id, "nothing was committed")
 
     def missed(self, count: int, why: str) -> None:

@@ -14,7 +14,7 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import Any, cast
 
 from readcache.core.model.claims import WHOLE_TREE
 from readcache.core.model.errors import StoreError
@@ -93,8 +93,7 @@ def decode(kind: str, body: object, text: str | None) -> Event:
         raise StoreError(f"event {kind!r} in the store has {'a' if text else 'no'} text; the store is damaged")
     if text is not None:
         values["text"] = text
-    event: Event = _build(cls, values)
-    return event
+    return cast("Event", _build(cls, values))
 
 
 def unreadable(seq: int, agent_id: str, at: float, error: Exception) -> list[Record]:

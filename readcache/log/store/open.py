@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable
 from importlib import import_module
+from typing import cast
 
 from readcache.core.model.errors import UsageError
 from readcache.log.store.protocol import Store
@@ -56,17 +57,15 @@ def _opener(url: str) -> Callable[[str], Store]:
     if scheme in STORES:
         module, name = STORES[scheme]
         try:
-            found: Callable[[str], Store] = getattr(import_module(module), name)
+            return cast("Callable[[str], Store]", getattr(import_module(module), name))
         except ModuleNotFoundError as error:
             raise UsageError(
                 f"a store at {scheme}:// needs the package {error.name}: pip install 'readcache[redis]'"
             ) from None
-        return found
     from readcache.core.model.plugins import load_plugin, plugin_names
 
     if (opener := load_plugin("stores", scheme)) is None:
         more = "".join(f", {name}://…" for name in plugin_names("stores"))
         kinds = f"a path, {_SQLITE}PATH, redis://HOST:PORT/0{more}"
         raise UsageError(f"unknown kind of store: {without_password(url)!r}; give one of {kinds}")
-    loaded: Callable[[str], Store] = opener
-    return loaded
+    return cast("Callable[[str], Store]", opener)

@@ -120,8 +120,7 @@ class SqliteStore(Store):
     def used_bytes(self) -> int:
         """Return the number of bytes of the file that are in use. Raise StoreError."""
         with self._reading() as db:
-            used: int = db.execute(_USED_BYTES).fetchone()[0]
-        return used
+            return int(db.execute(_USED_BYTES).fetchone()[0])
 
     def give_back_room(self) -> None:
         """Rewrite the whole file without its unused bytes. Raise StoreError, also while others use the file."""

@@ -221,5 +221,4 @@ def _create_schema(db: sqlite3.Connection) -> None:
 
 
 def _pragma(db: sqlite3.Connection, name: str) -> int:
-    value: int = db.execute(f"PRAGMA {name}").fetchone()[0]
-    return value
+    return int(db.execute(f"PRAGMA {name}").fetchone()[0])

@@ -121,10 +121,8 @@ def read_lines(path: str, start: int, end: int | None, *, numbered: bool) -> Too
         return _refused(path, f"lines {start} to {end} are not a range: {why}")
     try:
         data, is_stable = read_stable(path, lambda fd, state: _read(fd, state.st_size, end))
-    except OSError as error:
-        return _refused(path, error.strerror or str(error))
-    except ValueError as error:  # a NUL or a lone surrogate in the path; not a regular file; too large
-        return _refused(path, str(error))
+    except (OSError, ValueError) as error:  # ValueError: a bad path, not a regular file, or too large
+        return _refused(path, getattr(error, "strerror", None) or str(error))
     text = _slice(data, start, end).decode("utf-8", "replace")
     return ToolOutput(_number(text, start) if numbered else text, skip_reason=None if is_stable else Reason.UNSTABLE)
 
