@@ -29,7 +29,7 @@ class Settings(NamedTuple):  # not a dataclass: importing them takes longer than
     clip: str  # the part of a long output that the harness shows, see `clip_sizes`
     policy: str  # the name of a preset, see `Policy.named`
     batch: str  # an ID shared by parallel calls; "" for none
-    began: float  # approximate start of this process, in seconds since the epoch
+    began: float  # approximate start of this process or of the agent's shell, in seconds since the epoch
     protected: str  # comma-separated globs of files, in addition to the default ones
     restore: str  # tokens to restore after a compaction; "" for the policy's own number
     host: str  # the harness, for `readcache gain`; "" if none was named

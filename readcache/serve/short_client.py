@@ -79,7 +79,8 @@ class FrameClient:
     def read_end(self) -> tuple[int, bytes | None] | None:
         """Return the status of the client's call and the output to judge. The output is None if it was not buffered.
         Return None if the client has left."""
-        self.has_reported = self._connection.recv(1, _PEEK) == b"E"  # first: what was read is not readable
+        # Note it before the read: afterwards, the connection no longer shows that something has arrived.
+        self.has_reported = self._connection.recv(1, _PEEK) == b"E"
         letter, data = self.read(MOST_OUTPUT)
         if letter not in (b"E", b"O"):
             self._left(letter, data)

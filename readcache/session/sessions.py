@@ -44,7 +44,7 @@ class Sessions:
         self._store, self._local, self._is_off, self._most_readers = store, local, is_off, most_readers
         self.lock = ForkLock(SESSIONS)
         self._place: Hashable = None
-        self._open: dict[tuple[Hashable, str], dict[str, Session]] = {}  # (place, conversation) -> readers; newest last
+        self._open: dict[tuple[Hashable, str], dict[str, Session]] = {}  # (place, conversation) -> readers, by use
         self._ended = Counter[str]()  # the counters of readers that the limit or `close_all` closed
         self.lent: dict[tuple[str, str], Session] | None = None
 
@@ -164,7 +164,7 @@ class Sessions:
             self._end(readers, is_last=True)
 
     def conversations(self) -> list[str]:
-        """Return the names of the open conversations, the newest last."""
+        """Return the names of the open conversations, the most recently used last."""
         return [name for _, name in list(self._open)]
 
     def _lend(self, conversation: str, agent: str, session: Session) -> None:

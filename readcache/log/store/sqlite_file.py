@@ -141,8 +141,8 @@ def _is_ours(path: str) -> bool:
 
 
 def _create(path: str) -> None:
-    """Create the file, for its owner only. Raise StoreError for a file that another user could write, and
-    sqlite3.DatabaseError for a file that is too short."""
+    """Create the file, for its owner only. Raise StoreError if it or its directory belongs to another user, or if it is
+    not a regular file. Raise sqlite3.DatabaseError for a file that is too short."""
     # A file that exists is not changed, because it may not be a store. It is not opened either, because closing it
     # would drop this process's SQLite locks.
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
