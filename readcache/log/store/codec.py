@@ -18,19 +18,7 @@ from typing import Any, cast
 
 from readcache.core.model.claims import WHOLE_TREE
 from readcache.core.model.errors import StoreError
-from readcache.core.model.events import (
-    Amended,
-    Closed,
-    Compacted,
-    Delivered,
-    Event,
-    Failed,
-    Forgot,
-    Missed,
-    Record,
-    Rewound,
-    Wrote,
-)
+from readcache.core.model.events import Amended, Compacted, Delivered, Event, Failed, Record, Rewound
 from readcache.core.model.records import UNREADABLE
 from readcache.core.model.reply import Reason
 from readcache.core.model.text import digest
@@ -41,18 +29,8 @@ from readcache.core.model.text import digest
 PATH, TEXT, CHANGED, SOURCE, REWOUND = "path", "text", "changed", "source", "rewound"
 
 # The stored names of the event classes. Never change a released name: older stores could no longer be read.
-KINDS: Mapping[str, type[Event]] = {
-    "delivered": Delivered,
-    "wrote": Wrote,
-    "settled": Amended,
-    "compacted": Compacted,
-    "forgot": Forgot,
-    "rewound": Rewound,
-    "closed": Closed,
-    "failed": Failed,
-    "missed": Missed,
-}
-_KIND_OF = {cls: kind for kind, cls in KINDS.items()}
+_KIND_OF = {cls: "settled" if cls is Amended else cls.__name__.lower() for cls in typing.get_args(Event)}
+KINDS: Mapping[str, type[Event]] = {kind: cls for cls, kind in _KIND_OF.items()}
 
 # Fields of events that have an older name in stores and in the protocol.
 _STORED_NAMES = {

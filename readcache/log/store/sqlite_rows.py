@@ -91,7 +91,7 @@ def insert(db: sqlite3.Connection, session_id: str, agent_id: str, event: Event,
     row = (session, agent, at, kind, bind(_call_of(event)), body, blob)
     sql = "INSERT INTO events (session, agent, at, kind, call_id, body, blob) VALUES (?, ?, ?, ?, ?, ?, ?)"
     seq = db.execute(sql, row).lastrowid or 0
-    project(db, session, agent, seq, event, at)
+    _project(db, session, agent, seq, event, at)
     return seq
 
 
@@ -126,7 +126,7 @@ def _store_text(db: sqlite3.Connection, name: str, text: Bound) -> str:
     raise AssertionError
 
 
-def project(db: sqlite3.Connection, session: Bound, agent: Bound, seq: int, event: Event, at: float) -> None:
+def _project(db: sqlite3.Connection, session: Bound, agent: Bound, seq: int, event: Event, at: float) -> None:
     """Update the projections with one event. All earlier events must be projected already."""
     call = bind(_call_of(event))
     db.execute(

@@ -71,7 +71,8 @@ def _wait(process: subprocess.Popen[bytes], deadline: float, stop: threading.Eve
     it prints more than MOST_BYTES under a timeout."""
     while True:
         try:
-            return process.communicate(timeout=_pause(deadline))[0], False
+            left = max(0.0, deadline - time.monotonic())
+            return process.communicate(timeout=min(LOOK_SECONDS, left))[0], False
         except subprocess.TimeoutExpired as error:
             printed = error.output or b""
             is_too_much = len(printed) > MOST_BYTES and not math.isinf(deadline)
@@ -80,10 +81,6 @@ def _wait(process: subprocess.Popen[bytes], deadline: float, stop: threading.Eve
                 with contextlib.suppress(subprocess.TimeoutExpired):  # a child outside the group keeps the pipe open
                     return process.communicate(timeout=LOOK_SECONDS)[0], True
                 return printed, True
-
-
-def _pause(deadline: float) -> float:
-    return max(0.0, min(LOOK_SECONDS, deadline - time.monotonic()))
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
