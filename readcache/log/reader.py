@@ -101,8 +101,8 @@ class Reader:
         by the log's clock.
 
         Until the reply is committed, nothing of it counts as seen and every figure counts it as shown in full, unless
-        `confirm` says otherwise. If nothing is omitted and the call wrote nothing, printing does not wait for the
-        store: only `Pending.commit` logs such a call.
+        `confirm` says otherwise. If nothing is omitted and the call wrote nothing, only `Pending.commit` logs the call:
+        nothing is written before the reply is printed.
         """
         if self.rules.policy.mode is Mode.OFF:
             return Pending(with_frame(pass_through(call, Reason.MODE_OFF), call))

@@ -1,7 +1,7 @@
 """HTTP on the socket of `readcache serve`, for clients that speak HTTP already.
 
-The body of a POST is a request in JSON-RPC. The server that comes by itself has one method, `hook`, and answers one
-POST a connection. See docs/protocol.md.
+The body of a POST is a request in JSON-RPC. A server that was started on demand has one method, `hook`, and answers one
+POST for each connection. See docs/protocol.md.
 """
 
 from __future__ import annotations

@@ -87,8 +87,8 @@ def answer_socket(path: str, protocol: Protocol, frame_server: FrameServer | Non
 
 
 def answer_calls(path: str, frame_server: FrameServer, idle_seconds: float | None = None) -> int:
-    """Serve only the frame protocol until a SIGTERM arrives. Return the exit status. Raise UsageError if the socket
-    cannot be created.
+    """Serve the frame protocol, and hooks by HTTP, until a SIGTERM arrives. Return the exit status. Raise UsageError if
+    the socket cannot be created.
 
     `idle_seconds`: given if the server was started on demand. Such a server also ends if no client came for this long,
     if its socket is gone, or if this package was replaced. Its caller has the lock of this `path`.

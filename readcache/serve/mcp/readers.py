@@ -58,9 +58,8 @@ class McpReaders:
         one_reader: bool = False,
         host: str = "mcp",
     ) -> None:
-        most = Sessions.MOST
         self.sessions = Sessions(
-            root, store=store, policy=policy, local=True, host=host, is_off=is_off, most_readers=most
+            root, store=store, policy=policy, local=True, host=host, is_off=is_off, most_readers=Sessions.MOST
         )
         self._conversation = conversation or f"mcp-{os.urandom(8).hex()}"
         shown = policy if policy.mode is Mode.OFF else replace(policy, mode=Mode.ADVISE)
@@ -87,11 +86,8 @@ class McpReaders:
         session = self.session_of(meta)
         batch = session.notes = session.notes if isinstance(session.notes, _Batch) else _Batch()
         call_id = str(meta.get(CALL_ID) or f"mcp-{os.urandom(6).hex()}")
-        name = batch.begin()
-        try:
+        with batch as name:
             yield McpCall(session, call_id, str(meta.get(BATCH) or name), roots, progress)
-        finally:
-            batch.end()
 
     def answered(self, session: Session, reply: Reply) -> None:
         """Record that a call's result is on its way to the client. It counts as shown when it is written."""
@@ -111,19 +107,18 @@ class McpReaders:
 
 
 class _Batch:
-    """The calls that, judged by their times, may come from one model message."""
+    """The calls that, judged by their times, may come from one model message. A context for each of them, with the name
+    of its batch."""
 
     def __init__(self) -> None:
         self._name, self._under_way, self._ended = "", 0, float("-inf")
 
-    def begin(self) -> str:
-        """Return the batch of a call that begins now."""
+    def __enter__(self) -> str:
         if not self._under_way and time.monotonic() - self._ended > PAUSE:
             self._name = f"mcp-{os.urandom(4).hex()}"
         self._under_way += 1
         return self._name
 
-    def end(self) -> None:
-        """Record that a call was answered."""
+    def __exit__(self, *_: object) -> None:
         self._under_way -= 1
         self._ended = time.monotonic()
