@@ -13,10 +13,7 @@ from readcache.log.store.protocol import Store
 
 _SQLITE = "sqlite:///"
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
-_REDIS = ("readcache.log.store.redis", "RedisStore")
-# Scheme of a URL -> (module, the function or class there that makes a store of the URL). Other packages add their
-# stores as entry points in the group `readcache.stores`.
-STORES = {"redis": _REDIS, "rediss": _REDIS, "unix": _REDIS, "redis+unix": _REDIS}
+_REDIS_SCHEMES = ("redis", "rediss", "unix", "redis+unix")
 
 
 def is_url(spec: str) -> bool:
@@ -53,11 +50,12 @@ def open_store(spec: str | os.PathLike[str] | None) -> Store:
 
 
 def _opener(url: str) -> Callable[[str], Store]:
+    """Return the function that makes a store of the URL. Other packages add theirs as entry points in the group
+    `readcache.stores`. Raise UsageError."""
     scheme = url.partition("://")[0].lower()
-    if scheme in STORES:
-        module, name = STORES[scheme]
+    if scheme in _REDIS_SCHEMES:
         try:
-            return cast("Callable[[str], Store]", getattr(import_module(module), name))
+            return cast("Callable[[str], Store]", import_module("readcache.log.store.redis").RedisStore)
         except ModuleNotFoundError as error:
             raise UsageError(
                 f"a store at {scheme}:// needs the package {error.name}: pip install 'readcache[redis]'"
