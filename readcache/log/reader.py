@@ -26,7 +26,7 @@ from readcache.core.judging.judge import decide
 from readcache.core.judging.writes import events_after, events_before, wrote_event
 from readcache.core.model.call import Call, with_frame
 from readcache.core.model.errors import StoreError, UsageError
-from readcache.core.model.events import Closed, Compacted, Delivered, Event, Failed, Forgot, Missed, Origin, Rewound
+from readcache.core.model.events import Closed, Compacted, Delivered, Event, Forgot, Missed, Origin, Rewound
 from readcache.core.model.policy import Mode, Rules, is_answer
 from readcache.core.model.reply import Outcome, Reason, Reply
 from readcache.core.model.unconfirmed import confirmed, mark_unconfirmed, with_amended, without_text
@@ -367,7 +367,3 @@ class Reader:
         with contextlib.suppress(StoreError), self.log.transaction():
             pass
         return self.log.view
-
-    def unlogged(self) -> list[Failed]:
-        """See `Log.unlogged`."""
-        return self.log.unlogged()

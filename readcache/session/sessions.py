@@ -121,7 +121,7 @@ class Sessions:
         """
         failed, lent = list[tuple[str, str, str]](), self.lent or {}
         for (conversation, _), session in lent.items():
-            failed += ((conversation, each.cause, each.detail) for each in session.reader.unlogged())
+            failed += ((conversation, each.cause, each.detail) for each in session.reader.log.unlogged())
             session.reader.close(in_order=was_shown)
         for conversation in set() if keep and was_shown else {conversation for conversation, _ in lent}:
             self.close(conversation, in_order=was_shown)
