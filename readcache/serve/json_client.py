@@ -62,9 +62,7 @@ class JsonClient:
     def running(self) -> list[threading.Thread]:
         """Return the threads of the running commands."""
         with self._lock:
-            for thread in list(self._commands):
-                if thread.ident is not None and not thread.is_alive():
-                    del self._commands[thread]
+            self._commands = {t: stop for t, stop in self._commands.items() if t.is_alive() or t.ident is None}
             return list(self._commands)
 
     def _answer(self, request: object) -> None:

@@ -66,9 +66,10 @@ def is_there(path: str, *, removes: bool = False) -> bool:
         return True
     try:
         is_there = answers(path)
-        for left in (path, path + LOCK) if removes and not is_there else ():  # the lock last: the next one makes a new
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(left)
+        if removes and not is_there:
+            for left in (path, path + LOCK):  # the lock last: the next server creates a new one
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(left)
         return is_there
     finally:
         os.close(lock)

@@ -174,14 +174,9 @@ class Sessions:
     def _take_oldest(self) -> list[dict[str, Session]]:
         """Remove and return the oldest conversations until at most `most_readers` readers are left. Never remove the
         newest conversation."""
-        oldest = list[dict[str, Session]]()
-        if self._most_readers is not None:
-            too_many = sum(map(len, self._open.values())) - self._most_readers
-            for key in list(self._open)[:-1]:
-                if too_many <= 0:
-                    break
-                oldest.append(self._open.pop(key))
-                too_many -= len(oldest[-1])
+        oldest, most = list[dict[str, Session]](), self._most_readers
+        while most is not None and len(self._open) > 1 and sum(map(len, self._open.values())) > most:
+            oldest.append(self._open.pop(next(iter(self._open))))
         return oldest
 
     def _end(self, readers: dict[str, Session], *, is_last: bool) -> None:

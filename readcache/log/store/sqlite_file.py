@@ -56,12 +56,8 @@ _WHAT_TO_DO = (
 
 def explain_error(error: Exception, doing: str, path: str) -> str:
     """Return a sentence about the failure, with the path and advice."""
-    text = str(error)
-    todo = "check the path, its rights and its disk, or name another file"
-    for fragment, advice in _WHAT_TO_DO:
-        if fragment in text:
-            todo = advice
-            break
+    text, otherwise = str(error), "check the path, its rights and its disk, or name another file"
+    todo = next((advice for fragment, advice in _WHAT_TO_DO if fragment in text), otherwise)
     if isinstance(error, OSError):
         text = error.strerror or text
     return f"cannot {doing} the store {path}: {text}; {todo}"
