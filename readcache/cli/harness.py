@@ -40,7 +40,7 @@ def restore_command(options: argparse.Namespace, settings: Settings) -> int:
     with _open(settings, is_recorded=True) as session:
         _name_unknown(session, options.keep)
         plan = session.restore_plan(keep=options.keep, budget=budget, messages=messages)
-        if failed := session.reader.unlogged():  # the plan is empty because the log could not be read
+        if failed := session.reader.log.unlogged():  # the plan is empty because the log could not be read
             raise ReadcacheError(f"no plan could be made: {failed[-1].detail}; see `readcache doctor`")
     if options.json:
         print(json.dumps({**plan.to_dict(), "text": plan.render()}))
@@ -137,7 +137,7 @@ def _open(settings: Settings, *, is_recorded: bool = False) -> Iterator[Session]
         if is_recorded and settings.agent not in (agents := {record.agent_id for record in session.events()}):
             raise _unknown(settings, *agents)
         yield session
-        if session.reader.unlogged():
+        if session.reader.log.unlogged():
             _reach(session, "this was not recorded")
 
 

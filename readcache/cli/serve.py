@@ -19,10 +19,10 @@ from typing import Any
 from readcache import Sessions, __version__
 from readcache.cli.options import IDLE_SECONDS
 from readcache.cli.output import say, warn
-from readcache.cli.served_hooks import ServedHooks
 from readcache.cli.shim_files import bring_up_to_date
 from readcache.core.model.errors import ReadcacheError, UsageError
 from readcache.core.model.policy import Mode
+from readcache.hosts.hooks import hook_answer
 from readcache.process import failures
 from readcache.process.buffered import chosen_policy
 from readcache.process.mode import OFF, acts
@@ -32,6 +32,7 @@ from readcache.serve import address, server, stop
 from readcache.serve.address import server_paths, socket_store
 from readcache.serve.calls import FrameServer
 from readcache.serve.frames import FIRST, frame, head_texts, read_frame
+from readcache.serve.hooks import ServedHooks
 from readcache.serve.protocol import MOST_READERS, Protocol
 from readcache.serve.stop import PATIENCE
 
@@ -99,7 +100,7 @@ def serve_command(options: argparse.Namespace, settings: Settings) -> int:
         file = store_file(store) if options.run and store else None
         if file is None:
             return server.answer_socket(options.socket, protocol, None)
-        with closing(FrameServer(file, ServedHooks(file))) as frame_server:
+        with closing(FrameServer(file, ServedHooks(file, hook_answer))) as frame_server:
             return server.answer_socket(options.socket, protocol, frame_server)
 
 
@@ -174,7 +175,7 @@ def _serve_on_demand(options: argparse.Namespace, settings: Settings) -> int:
     _warm_up()
     _show_metrics(options, settings)
     try:
-        with closing(FrameServer(file, ServedHooks(file))) as frame_server:
+        with closing(FrameServer(file, ServedHooks(file, hook_answer))) as frame_server:
             return server.answer_calls(path, frame_server, idle_seconds)
     finally:
         os.close(lock)
@@ -235,7 +236,8 @@ def _answers(settings: Settings, path: str, asks: int) -> bool:
             if asks > 1:
                 return _answers(settings, path, asks - 1)
             failures.note("serve", "hung", str(error))
-            stop.kill(path)
+            with contextlib.suppress(UsageError):  # the system does not report the process
+                stop.send_signal(path, signal.SIGKILL)  # the clients that wait for the server continue
         return False
 
 
@@ -246,7 +248,7 @@ def _stop(settings: Settings) -> int:
     is_any = end_servers(socket_paths)
     for path in socket_paths:
         if path != mine:
-            stop.take_away(path)
+            stop.is_there(path, removes=True)
     if not is_any:
         say("no server is running for this store")
     return 0
@@ -255,7 +257,7 @@ def _stop(settings: Settings) -> int:
 def end_servers(socket_paths: Sequence[str]) -> bool:
     """Stop the running servers, and print a line for each. Return False if none runs. Raise ReadcacheError if a server
     does not end."""
-    asked_to_stop = {path: pid for path in socket_paths if (pid := stop.tell_to_end(path)) is not None}
+    asked_to_stop = {path: pid for path in socket_paths if (pid := stop.send_signal(path, signal.SIGTERM)) is not None}
     deadline, left = time.monotonic() + _STOP_SECONDS, dict(asked_to_stop)
     while left and time.monotonic() < deadline:
         time.sleep(0.02)

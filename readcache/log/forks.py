@@ -20,7 +20,8 @@ SESSIONS, LOGS, FILES, STORES, CONNECTIONS = range(5)
 
 
 class Forkable(Protocol):
-    """An object that is notified of each fork of this process, in the forking thread, by ascending `fork_order`."""
+    """An object that is notified of each fork of this process, in the forking thread: by ascending `fork_order` before
+    it, and by descending `fork_order` after it."""
 
     fork_order: int
 

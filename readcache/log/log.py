@@ -86,11 +86,7 @@ class Log:
     """The log of one reader in one store, and its view. If `open_store` fails, the next use tries it again."""
 
     def __init__(
-        self,
-        open_store: Callable[[], Store],
-        session_id: str,
-        agent_id: str,
-        clock: Callable[[], float],
+        self, open_store: Callable[[], Store], session_id: str, agent_id: str, clock: Callable[[], float]
     ) -> None:
         self.lock = ForkLock(LOGS)
         self.view = View()
@@ -338,9 +334,8 @@ class Log:
         before = min([before, *(text.call - 1 for text in texts)])
         latest = self._lately[-1][0] if self._lately else at
         own = self._logged if is_own else 0
-        self._lately.append(
-            (max(at, latest), own, before)
-        )  # in order, even if the clock goes back: a later time is on the safe side
+        # In order, even if the clock goes back: a later time is on the safe side.
+        self._lately.append((max(at, latest), own, before))
         if self._index is not None:
             for text in texts:
                 self._index.add(text)

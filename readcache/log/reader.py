@@ -26,7 +26,7 @@ from readcache.core.judging.judge import decide
 from readcache.core.judging.writes import events_after, events_before, wrote_event
 from readcache.core.model.call import Call, with_frame
 from readcache.core.model.errors import StoreError, UsageError
-from readcache.core.model.events import Closed, Compacted, Delivered, Event, Failed, Forgot, Missed, Origin, Rewound
+from readcache.core.model.events import Closed, Compacted, Delivered, Event, Forgot, Missed, Origin, Rewound
 from readcache.core.model.policy import Mode, Rules, is_answer
 from readcache.core.model.reply import Outcome, Reason, Reply
 from readcache.core.model.unconfirmed import confirmed, mark_unconfirmed, with_amended, without_text
@@ -102,8 +102,8 @@ class Reader:
         by the log's clock.
 
         Until the reply is committed, nothing of it counts as seen and every figure counts it as shown in full, unless
-        `confirm` says otherwise. If nothing is omitted and the call wrote nothing, printing does not wait for the
-        store: only `Pending.commit` logs such a call.
+        `confirm` says otherwise. If nothing is omitted and the call wrote nothing, only `Pending.commit` logs the call:
+        nothing is written before the reply is printed.
         """
         if self.rules.policy.mode is Mode.OFF:
             return Pending(with_frame(pass_through(call, Reason.MODE_OFF), call))
@@ -119,16 +119,12 @@ class Reader:
             tell_counted(self.rules.host, {reason.value: 1})
             if self.log.view.is_visible(call.call_id):  # from now on the ID names the newer text
                 self.log.append_later([Forgot(frozenset([call.call_id]))])
-        else:
-            tell_answered(self.rules.host, pending.reply, time.perf_counter() - since)
-            return pending
-        writes = call.reading.writes
-        if writes:
-            number = self.log.view.calls.number_of(call.call_id)
-            self.log.append_later([wrote_event(call, number, writes, self.rules.policy)])
-        reply = with_frame(pass_through(call, reason), call)
-        tell_answered(self.rules.host, reply, time.perf_counter() - since)
-        return Pending(reply)
+            if writes := call.reading.writes:
+                number = self.log.view.calls.number_of(call.call_id)
+                self.log.append_later([wrote_event(call, number, writes, self.rules.policy)])
+            pending = Pending(with_frame(pass_through(call, reason), call))
+        tell_answered(self.rules.host, pending.reply, time.perf_counter() - since)
+        return pending
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[View]:
@@ -136,7 +132,8 @@ class Reader:
         changed: dict[str, int] = {}
         with self.log.lock:
             with self.log.transaction() as view:
-                self._go_on(view)
+                if in_doubt := self._in_doubt(view):  # an earlier process left the session open
+                    self.log.append([Forgot(in_doubt, doubted=True)])
                 before = dict(view.calls.counts) if LISTENERS else None
                 yield view
                 if before is not None:
@@ -196,11 +193,6 @@ class Reader:
                 self.log.append([shown if is_first else without_text(delivered)], at)
         except StoreError as error:
             self.log.fail(delivered.call_id, error)
-
-    def _go_on(self, view: View) -> None:
-        """Log that the calls in doubt are not visible, if an earlier process left the session open."""
-        in_doubt = self._in_doubt(view)
-        self.log.append([Forgot(in_doubt, doubted=True)] if in_doubt else [])
 
     def _in_doubt(self, view: View) -> frozenset[str]:
         """Return the calls of a killed process that may not be in the conversation; none once the store took them."""
@@ -271,15 +263,8 @@ class Reader:
 
     def commit(self, call_id: str) -> None:
         """See `Session.commit`. Raise UsageError for an unknown call; nothing is committed then."""
-        is_known = False
-
-        def events(view: View) -> list[Event]:
-            nonlocal is_known
-            is_known = view.is_visible(call_id)
-            return [confirmed(call_id)] if call_id in view.waiting else []
-
-        self.tell(call_id, events)
-        if not is_known:
+        self.tell(call_id, lambda view: [confirmed(call_id)] if call_id in view.waiting else [])
+        if not self.log.view.is_visible(call_id):
             self._check_call(call_id, "nothing was committed")
 
     def missed(self, count: int, why: str) -> None:
@@ -388,7 +373,3 @@ class Reader:
         with contextlib.suppress(StoreError), self.log.transaction():
             pass
         return self.log.view
-
-    def unlogged(self) -> list[Failed]:
-        """See `Log.unlogged`."""
-        return self.log.unlogged()

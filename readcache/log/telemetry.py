@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
 
 from readcache.core.model.reply import Omitted, Reason, Reply
 
@@ -48,17 +48,9 @@ HOSTS = frozenset(
 EVENT = "readcache.reply"  # on the span in which a call is answered
 
 
-class Listener(Protocol):
-    """A receiver of reports about the answers of this process. It must be quick: the answer waits for it."""
-
-    def counted(self, host: str, changed: Mapping[str, int]) -> None:
-        """Receive the changes of the counters of `Session.stats`, by an answer or by a report of the harness."""
-
-    def took(self, host: str, seconds: float) -> None:
-        """Receive the seconds that it took to judge a call."""
-
-
-LISTENERS: list[Listener] = []
+# Called with a host, changes of the counters of `Session.stats` (by an answer, or by a report of the harness), and the
+# seconds that it took to judge a call, or None. A listener must be quick, because the answer waits for it.
+LISTENERS: list[Callable[[str, Mapping[str, int], float | None], None]] = []
 
 
 def tell_failed(host: str) -> None:
@@ -66,19 +58,17 @@ def tell_failed(host: str) -> None:
     tell_counted(host, {Reason.INTERNAL_ERROR.value: 1})
 
 
-def tell_counted(host: str, changed: Mapping[str, int]) -> None:
-    """Tell the listeners how the counters of `Session.stats` changed."""
+def tell_counted(host: str, changed: Mapping[str, int], seconds: float | None = None) -> None:
+    """Tell the listeners how the counters of `Session.stats` changed, and the seconds that judging a call took."""
     for listener in LISTENERS:
         with contextlib.suppress(Exception):
-            listener.counted(host, changed)
+            listener(host, changed, seconds)
 
 
 def tell_answered(host: str, reply: Reply, seconds: float) -> None:
     """Tell the listeners how long it took to judge a call, and add the reply to the current span. There is a span only
     if the program has imported OpenTelemetry."""
-    for listener in LISTENERS:
-        with contextlib.suppress(Exception):
-            listener.took(host, seconds)
+    tell_counted(host, {}, seconds)
     if (trace := sys.modules.get("opentelemetry.trace")) is not None:
         with contextlib.suppress(Exception):
             span = trace.get_current_span()

@@ -124,7 +124,7 @@ def with_reader(settings: Settings, use: Callable[[Reader], object]) -> None:
             use(reader)
         finally:
             log.close()
-            for failed in reader.unlogged():
+            for failed in log.unlogged():
                 failures.note(settings.session, failed.cause, failed.detail)
     except Exception as error:
         failures.note_error(settings.session, error)

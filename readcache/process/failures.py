@@ -1,6 +1,6 @@
-"""Note failures of `readcache run` that no store took: one line each in `failures.log`, in the user's state directory.
+"""Note failures that no store took: one line each in `failures.log`, in the user's state directory.
 
-Nothing is printed about them, because the agent's tool would treat it as output. `doctor` reports them.
+Nothing is printed about them, because an agent's tool or its host would treat it as output. `doctor` reports them.
 """
 
 from __future__ import annotations

@@ -39,18 +39,17 @@ class Caller(NamedTuple):
 class Plan(NamedTuple):
     """One call: the reads and writes that its text suggests, and if its output is buffered and judged."""
 
+    caller: Caller
     settings: Settings
     command: str
-    cwd: str
     reading: Reading
     is_buffered: bool
-    batch: str
-    is_tool: bool = False  # judge its output only if it is UTF-8: other bytes do not survive next to a marker
 
     def text(self, output: bytes) -> str | None:
         """Return the call's output as text; None if it must be shown unchanged."""
         text = output.decode("utf-8", "replace")
-        return None if self.is_tool and "\ufffd" in text and text.encode() != output else text
+        is_exact = "\ufffd" not in text or text.encode() == output
+        return text if is_exact or self.caller.kind != "tool" else None  # other bytes do not survive next to a marker
 
     def call(self, text: str, status: int, call_id: str | None = None) -> Call:
         """Return the call that printed `text` and ended with `status`, negative for a signal."""
@@ -61,11 +60,11 @@ class Plan(NamedTuple):
         return command_call(
             call_id or MADE_UP_ID + os.urandom(6).hex(),
             self.command,
-            self.cwd,
+            self.caller.cwd,
             text,
             self.reading,
             exit_code=status,
-            batch=self.batch,
+            batch=self.settings.batch,
             skip_reason=Reason.KILLED if status < 0 else None,
         )
 
@@ -120,7 +119,7 @@ def _plan(caller: Caller, settings: Settings, is_virtual: Callable[[str], bool])
     if not is_buffered and (is_tool or not reading.writes):
         return None
     batch = settings.batch or (_batch_of(caller.environ[SINK]) if is_tool else "")
-    return Plan(settings, command, caller.cwd, reading, is_buffered, batch, is_tool)
+    return Plan(caller, settings._replace(batch=batch), command, reading, is_buffered)
 
 
 def _is_agents_command(caller: Caller, settings: Settings, command: str) -> bool:

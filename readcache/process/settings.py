@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from readcache.core.model.errors import UsageError
 from readcache.core.model.limits import whole_number
-from readcache.process.mode import acts, mode_named
+from readcache.process.mode import MODES, acts, mode_named
 from readcache.process.state import default_store, is_off, store_file
 
 # Names the variable with the session's ID, if READCACHE_SESSION is not set.
 SESSION_FROM = "READCACHE_SESSION_FROM"
 # Set for the children of a wrapped command, because the agent does not read their output.
 INSIDE = "READCACHE_INSIDE"
+_WITH_VALUE = ("--policy", "--protected", "--restore", "--store")  # the options of `hook` that take a value
 
 
 class Settings(NamedTuple):  # not a dataclass: importing them takes longer than everything else that `run` needs
@@ -28,7 +29,7 @@ class Settings(NamedTuple):  # not a dataclass: importing them takes longer than
     clip: str  # the part of a long output that the harness shows, see `clip_sizes`
     policy: str  # the name of a preset, see `Policy.named`
     batch: str  # an ID shared by parallel calls; "" for none
-    began: float  # approximate start of this process, in seconds since the epoch
+    began: float  # approximate start of this process or of the agent's shell, in seconds since the epoch
     protected: str  # comma-separated globs of files, in addition to the default ones
     restore: str  # tokens to restore after a compaction; "" for the policy's own number
     host: str  # the harness, for `readcache gain`; "" if none was named
@@ -72,6 +73,36 @@ def read_settings(env: Mapping[str, str], flags: Mapping[str, Any] | None = None
         named("restore"),
         env.get("READCACHE_HOST", ""),
     )
+
+
+def hook_settings(words: Sequence[str], environ: Mapping[str, str]) -> tuple[str, Settings]:
+    """Return (the host's name, the settings) of a hook. Raise UsageError for invalid arguments or settings."""
+    name, flags = _read_words(words)
+    settings = read_settings(environ, flags)
+    settings = settings._replace(mode="off") if flags.get("off") else settings
+    if settings.mode not in MODES.values():
+        raise UsageError(f"invalid READCACHE={settings.mode}: use on, advise or off")
+    return name, settings
+
+
+def _read_words(words: Sequence[str]) -> tuple[str, Mapping[str, str]]:
+    """Return (the host's name, the options). Raise UsageError for invalid arguments."""
+    names, flags, left = list[str](), dict[str, str](), iter(words)
+    for word in left:
+        if word in _WITH_VALUE:
+            value = next(left, None)
+            if value is None:
+                raise UsageError(f"{word} needs a value")
+            flags[word[2:]] = value
+        elif word in ("--advise", "--off"):
+            flags[word[2:]] = "yes"
+        elif word.startswith("-"):
+            raise UsageError(f"hook has no option {word}")
+        else:
+            names.append(word)
+    if len(names) != 1:
+        raise UsageError("hook needs exactly one host")
+    return names[0], flags
 
 
 def session_variable(env: Mapping[str, str], session: str) -> str:

@@ -22,20 +22,22 @@ _SECONDS = {"h": 3600, "d": 86_400, "w": 604_800}
 KEEP = "READCACHE_KEEP"
 FOREVER = "forever"
 DAY = 86_400
-PATIENCE = 0.2  # seconds: the longest delay of a command
+PATIENCE = 0.2  # seconds, after which a command removes no more sessions
 RESUME_SECONDS = 60  # until the next try, if that time was not enough
 
 
 def age_seconds(age: str, what: str) -> float:
-    """Seconds of an age (36h, 7d, 2w). UsageError for anything else, which names `what` has it."""
+    """Return the seconds of an age (36h, 7d, 2w). Raise UsageError for anything else. `what`: the name of the option or
+    variable, for the error."""
     if found := _AGE.fullmatch(age):
         return float(found[1]) * _SECONDS[found[2]]
     raise UsageError(f"invalid {what} {age!r} (examples: 36h, 7d, 2w)")
 
 
 def seconds_of(moment: str, now: float, what: str, *, is_end: bool = False) -> float:
-    """Seconds since the epoch of a date (2026-11-01, with or without a time) or of an age before `now` (36h, 7d, 2w).
-    `is_end`: a date without a time means its end. UsageError for anything else, which names `what` has it."""
+    """Return the seconds since the epoch of a date (2026-11-01, with or without a time) or of an age before `now` (36h,
+    7d, 2w). `is_end`: a date without a time means its end. Raise UsageError for anything else. `what`: as for
+    `age_seconds`."""
     import datetime
 
     if _AGE.fullmatch(moment):
@@ -90,7 +92,8 @@ def _is_due(stamp: str, now: float) -> bool:
 
 
 def what_is_kept(settings: Settings) -> str:
-    """Return one line: which data of a user is kept, where, for how long, and how to delete it. UsageError."""
+    """Return one line: which data of a user is kept, where, for how long, and how to delete it. Raise UsageError
+    if that is unknown: for an invalid `KEEP`, and without a home directory."""
     from readcache.log.store.open import without_password
 
     spec, how_long = settings.store_spec(), "with no time limit"

@@ -79,7 +79,8 @@ def reach(path: str, seconds: float) -> _socket.socket:
         raise NoServer(f"{os.path.dirname(path)}: {error.strerror}") from None
     try:
         name = os.path.basename(path)
-        _require_socket(name, folder)
+        if not stat.S_ISSOCK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+            raise NoServer(f"{name} exists and is not a socket")
         connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
         try:
             connection.settimeout(seconds)
@@ -225,12 +226,6 @@ def _start_apart(words: list[str], lock: int) -> None:
         os.execve(words[0], words, {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ})
     finally:
         os._exit(127)
-
-
-def _require_socket(name: str, folder: int) -> None:
-    """Raise NoServer if the file is not a socket, and OSError if it does not exist."""
-    if not stat.S_ISSOCK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
-        raise NoServer(f"{name} exists and is not a socket")
 
 
 def _digest(data: bytes) -> int:

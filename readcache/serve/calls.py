@@ -15,7 +15,6 @@ import time
 from collections import Counter
 from contextlib import AbstractContextManager
 from functools import lru_cache
-from typing import Protocol
 
 from readcache import __version__
 from readcache.log.reader import Reader
@@ -26,25 +25,11 @@ from readcache.process.plan import Caller, Plan, plan_call
 from readcache.process.tidy import tidy_once_a_day
 from readcache.process.virtual import is_named_virtual
 from readcache.serve import http
+from readcache.serve.hooks import ServedHooks
 from readcache.serve.logs import OpenLog, OpenLogs
 from readcache.serve.short_client import FrameClient
 
 _known_rules = lru_cache(maxsize=256)(rules_of)
-
-
-class Hooks(Protocol):
-    """Answer hooks, as `ServedHooks` does."""
-
-    calls: int  # number of answered calls
-
-    def converse(self, caller: Caller, client: FrameClient) -> None:
-        """Answer one event. Raise OSError if the connection breaks."""
-
-    def __len__(self) -> int:
-        """Return the number of conversations that are kept in memory for the next event."""
-
-    def close(self) -> None:
-        """End all conversations, because the server ends."""
 
 
 class FrameServer:
@@ -54,7 +39,7 @@ class FrameServer:
     calls are judged, or None for all.
     """
 
-    def __init__(self, store: str, hooks: Hooks | None = None, sessions: frozenset[str] | None = None) -> None:
+    def __init__(self, store: str, hooks: ServedHooks | None = None, sessions: frozenset[str] | None = None) -> None:
         self._store, self._hooks, self._sessions = store, hooks, sessions
         self.logs = OpenLogs(store)
         self.causes: Counter[str] = Counter()  # why clients continued without readcache
@@ -69,17 +54,18 @@ class FrameServer:
             head = client.read_head()
         if head is None:
             return
+        version, store, caller = head
         try:
-            if head.version != __version__:
+            if version != __version__:
                 client.refuse("version")
-            elif head.store not in ("", self._store):
+            elif store not in ("", self._store):
                 client.refuse("store")
-            elif head.caller.kind == "status":
+            elif caller.kind == "status":
                 client.send(b"T", json.dumps(self._status()).encode())
-            elif head.caller.kind == "hook" and self._hooks is not None:
-                self._hooks.converse(head.caller, client)
+            elif caller.kind == "hook" and self._hooks is not None:
+                self._hooks.converse(caller, client)
             else:
-                self._serve(head.caller, client)
+                self._serve(caller, client)
         finally:
             if client.cause:
                 self.causes[client.cause] += 1
@@ -114,8 +100,6 @@ class FrameServer:
             # the command ends. The next call waits until this command's writes are logged.
             with open_log.waiting(client) if plan.reading.writes else contextlib.nullcontext():
                 client.send_verdict(plan)
-                if client.next_letter() == b"E":  # an output must still be judged
-                    open_log.has_arrived(client)
                 if (end := client.read_end()) is None:
                     return
                 status, output = end
@@ -142,26 +126,13 @@ def _judge(plan: Plan, status: int, output: bytes, client: FrameClient, open_log
             call, reader = plan.call(text, status), _reader(plan, open_log, client)
             with open_log.waiting(client):
                 pending = reader.judge(call, began=plan.settings.began)
-                reply = pending.reply
-                omits = reply.outcome.value != "full"
-                at = _show(reply.text.encode("utf-8", "replace") if omits else None, client, open_log)
-                if at is not None:
+                omits = pending.reply.outcome.value != "full"
+                shown = pending.reply.text.encode("utf-8", "replace") if omits else None
+                if (at := client.show(shown)) is not None:
                     pending.commit(at)
     finally:
-        if client.answered_at is None:  # the output cannot be judged, or readcache failed
-            _show(None, client, open_log)
-
-
-def _show(text: bytes | None, client: FrameClient, open_log: OpenLog) -> float | None:
-    """Have the client print a text, or the real output if `text` is None.
-
-    Return the time when the reader had it, in seconds since the epoch, or None if it was not printed to its end. Raise
-    OSError if the connection breaks.
-    """
-    client.answer(text)
-    client.next_letter()
-    open_log.has_arrived(client)
-    return client.read_shown(is_full=text is None)
+        if not client.is_answered:  # the output cannot be judged, or readcache failed
+            client.show(None)
 
 
 def _reader(plan: Plan, open_log: OpenLog, client: FrameClient) -> Reader:

@@ -25,7 +25,8 @@ Serve = Callable[[socket.socket], None]
 class Connections:
     """Serve the connections of a socket, each in a thread of its own.
 
-    `serve` gets each connection, and `refuse` each one beyond the limit. Both may raise OSError if the client has left.
+    `serve` gets each connection, and `refuse` each one for which no other makes room. Both may raise OSError if the
+    client has left.
     `most`: the maximum number of open connections. `works_for`: returns False if a connection may be closed while
     `silent` is entered for it.
     """

@@ -1,7 +1,7 @@
-"""HTTP on the socket of `readcache serve`, for clients that have it already.
+"""HTTP on the socket of `readcache serve`, for clients that speak HTTP already.
 
-The body of a POST is a request in JSON-RPC. The server that comes by itself has one method, `hook`, and answers one
-POST a connection. See docs/protocol.md.
+The body of a POST is a request in JSON-RPC. A server that was started on demand has one method, `hook`, and answers one
+POST for each connection. See docs/protocol.md.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ MOST_EVENT = 64 * 1024 * 1024  # bytes of a hook's event
 
 
 def read_post(stream: BinaryIO, most: int) -> bytes:
-    """Return the body of the next POST, b"" at the end. BrokenFrame for one of more than `most` bytes, OSError."""
+    """Return the body of the next POST, or b"" at the end. Raise BrokenFrame for more than `most` bytes, and OSError if
+    the connection fails."""
     size = 0
     while (line := stream.readline(_MOST_LINE)).strip():
         name, _, value = line.partition(b":")
@@ -36,7 +37,8 @@ def read_post(stream: BinaryIO, most: int) -> bytes:
 
 
 def send_answer(connection: socket, body: bytes, status: str = "", more: str = "") -> None:
-    """Answer a POST. `more`: header fields. OSError."""
+    """Answer a POST. `status`: default 200, or 202 without a body. `more`: header fields. Raise OSError if the
+    connection fails."""
     head = f"HTTP/1.1 {status or ('200 OK' if body else '202 Accepted')}\r\nContent-Type: application/json\r\n"
     connection.sendall(f"{head}Content-Length: {len(body)}\r\n{more}\r\n".encode() + body)
 
@@ -51,10 +53,10 @@ class HttpClient(FrameClient):
         try:
             request = json.loads(first)
             self._id, given = request.get("id"), request.get("params", request)
-            # As the first builds sent it: `params` alone, and the event on the next line.
+            # The first builds sent `params` alone, and the event on the next line.
             event = event if given is request else given["event"].encode()
-            self._frames = [(b"I", event), (b"S", b"0\0")]  # what it would say by the short way
-            return CallHead(__version__, "", Caller("hook", [*given["words"]], given["cwd"], {**given["environ"]}))
+            self._frames = [(b"I", event), (b"S", b"0\0")]  # what it would send in frames
+            return __version__, "", Caller("hook", [*given["words"]], given["cwd"], {**given["environ"]})
         except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
             raise BrokenFrame(f"a request that cannot be read: {error}") from None
 

@@ -1,11 +1,11 @@
-"""A client that speaks JSON."""
+"""Answer one client that sends JSON."""
 
 from __future__ import annotations
 
 import contextlib
 import select
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import BinaryIO
 
 from readcache.serve.fields import NOT_DONE, RequestError
@@ -17,37 +17,36 @@ CHUNK = 65536
 
 
 class JsonClient:
-    """One client. `read` returns its next request, b"" after the last, None for one that is too long. `write` sends an
-    answer, b"" for none, to the file descriptor `fd`. Both may raise OSError."""
+    """One client. `read` returns the data of its next request, b"" after the last one, or None for a request that is
+    too long. `write` sends an answer, or b"" for no answer, to the file descriptor `fd`. Both may raise OSError."""
 
     def __init__(
         self, protocol: Protocol, read: Callable[[], bytes | bytearray | None], write: Callable[[bytes], None], fd: int
     ) -> None:
-        self._protocol, self._read, self._write, self.fd = protocol, read, write, fd
+        self._protocol, self._read, self._write, self._fd = protocol, read, write, fd
         self._writing = threading.Lock()  # answers do not mix
-        self._lock = threading.Lock()  # protects the two fields below
-        self._stops: dict[object, Callable[[], None]] = {}
-        self._commands: set[threading.Thread] = set()
+        self._lock = threading.Lock()  # protects the field below
+        self._commands: dict[threading.Thread, Callable[[], object]] = {}  # with the function that kills each
         self._replies = OpenReplies()
 
     def serve(self) -> None:
-        """Until the client has sent its last request, and what it runs has ended, or it has gone."""
-        with contextlib.suppress(OSError):  # it has gone, or takes nothing
+        """Answer the client until it has sent its last request and its commands have ended. If it leaves, kill them."""
+        with contextlib.suppress(OSError):  # it has left, or reads nothing
             while (data := self._read()) != b"":
                 request = parse(data)
                 (self._begin if self._protocol.is_long(request) else self._answer)(request)
                 del data, request  # they may be large, and the next one may never come
         while running := self.running():
-            if _hung_up(self.fd):
+            if _hung_up(self._fd):
                 self.kill_commands()
             running[0].join(0.1)
 
     def kill_commands(self) -> None:
         """Kill the running commands of this client."""
         with self._lock:
-            stops = list(self._stops.values())
+            stops = list(self._commands.values())
         for stop in stops:
-            with contextlib.suppress(RuntimeError):  # the command has just ended
+            with contextlib.suppress(RuntimeError):  # the command has ended
                 stop()
 
     def _begin(self, request: object) -> None:
@@ -57,35 +56,28 @@ class JsonClient:
             )
         thread = threading.Thread(target=self._answer, args=(request,), daemon=True)
         with self._lock:
-            self._commands.add(thread)
+            self._commands[thread] = lambda: None  # nothing runs yet
         thread.start()
 
     def running(self) -> list[threading.Thread]:
         """Return the threads of the running commands."""
         with self._lock:
-            self._commands = {thread for thread in self._commands if thread.is_alive() or thread.ident is None}
+            self._commands = {t: stop for t, stop in self._commands.items() if t.is_alive() or t.ident is None}
             return list(self._commands)
 
     def _answer(self, request: object) -> None:
-        answer = to_line(self._protocol.answer(request, self._cancelling, self._replies))
+        answer = to_line(self._protocol.answer(request, self._can_stop, self._replies))
         with contextlib.suppress(OSError), self._writing:
             self._write(answer)
 
-    @contextlib.contextmanager
-    def _cancelling(self, stop: Callable[[], None]) -> Iterator[None]:
-        key = object()
+    def _can_stop(self, stop: Callable[[], object]) -> None:
         with self._lock:
-            self._stops[key] = stop
-        try:
-            yield
-        finally:
-            with self._lock:
-                del self._stops[key]
+            self._commands[threading.current_thread()] = stop
 
 
 def read_line(stream: BinaryIO) -> bytearray | None:
-    """Return the next line that is not blank, b"" at the end, None for one of more than `MOST_BYTES`. The last may end
-    without a newline. OSError."""
+    """Return the next line that is not blank, b"" at the end, or None for a line of more than `MOST_BYTES`. The last
+    line may end without a newline. Raise OSError."""
     line = bytearray()  # one block, whose memory is returned when it is freed
     while not line.endswith(b"\n") and (part := stream.readline(CHUNK)):
         line += part if len(line) <= MOST_BYTES else part[-1:]

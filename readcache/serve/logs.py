@@ -10,7 +10,6 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
-from typing import Protocol
 
 from readcache.core.model.errors import StoreError
 from readcache.core.model.events import Failed
@@ -19,17 +18,11 @@ from readcache.log.log import Log
 from readcache.log.reader import Reader
 from readcache.log.store import open_store
 from readcache.log.store.sqlite import SqliteStore
+from readcache.serve.short_client import FrameClient
 
 MOST_LOGS = 100  # the same limit as for readers in serve/protocol.py
 _ARRIVES = 0.02  # seconds; a message already in the socket is handled well within this
 _APART = 0.002  # seconds; longer than a client's read takes, so that a script's next command goes first
-
-
-class Named(Protocol):
-    """An object with a file descriptor."""
-
-    def fileno(self) -> int:
-        """Return the file descriptor."""
 
 
 class OpenLog:
@@ -40,12 +33,11 @@ class OpenLog:
         self.users = 0
         self._is_folded, self._folding = False, threading.Lock()
         self._lock = threading.Lock()
-        self._waiting: dict[Named, threading.Event] = {}
-        self._arrived: set[Named] = set()
+        self._waiting: dict[FrameClient, threading.Event] = {}
         self._noted: list[Failed] = []
 
-    def reader(self, rules: Rules, own: Named | None = None) -> Reader:
-        """Return the reader, with the rules of the call on the connection `own`.
+    def reader(self, rules: Rules, own: FrameClient | None = None) -> Reader:
+        """Return the reader, with the rules of the call of the client `own`.
 
         First wait until the reports that other clients have sent by now are logged: that they showed an answer, or that
         a command ended.
@@ -75,24 +67,17 @@ class OpenLog:
             self._folding.release()
 
     @contextlib.contextmanager
-    def waiting(self, connection: Named) -> Iterator[None]:
-        """Let other calls wait for this connection while its outcome is unknown: if its answer was shown, and which
-        files its command wrote."""
+    def waiting(self, client: FrameClient) -> Iterator[None]:
+        """Let other calls wait for this client while its outcome is unknown: if its answer was shown, and which files
+        its command wrote."""
         with self._lock:
-            event = self._waiting.setdefault(connection, threading.Event())
+            event = self._waiting.setdefault(client, threading.Event())
         try:
             yield
         finally:  # the outcome is logged, so no call must wait for it
             with self._lock:
-                self._waiting.pop(connection, None)
-                self._arrived.discard(connection)
+                self._waiting.pop(client, None)
             event.set()
-
-    def has_arrived(self, connection: Named) -> None:
-        """Record that the client's report has arrived, and is not read yet."""
-        with self._lock:
-            if connection in self._waiting:
-                self._arrived.add(connection)
 
     def take_new_failures(self) -> list[Failed]:
         """Return the failures of readcache that the store has not taken. Return each failure only once."""
@@ -102,19 +87,15 @@ class OpenLog:
             self._noted = failed
         return new
 
-    def _let_arrive(self, own: Named | None) -> None:
+    def _let_arrive(self, own: FrameClient | None) -> None:
         deadline, poll = time.monotonic() + _ARRIVES, select.poll()
         with self._lock:  # under the lock, no connection in `_waiting` is closed
-            waiting = {
-                connection.fileno(): (event, connection in self._arrived)
-                for connection, event in self._waiting.items()
-                if connection is not own
-            }
-        for number in waiting:
+            waiting = [(*each, each[0].fileno()) for each in self._waiting.items() if each[0] is not own]
+        for _, _, number in waiting:
             poll.register(number, select.POLLIN)
         readable = {number for number, _ in poll.poll(0)} if waiting else set()
-        for number, (event, has_arrived) in waiting.items():
-            if has_arrived or number in readable:
+        for client, event, number in waiting:
+            if client.has_reported or number in readable:
                 event.wait(max(0.0, deadline - time.monotonic()))
 
 

@@ -43,24 +43,22 @@ def serve_metrics(address: str, hosts: Collection[str]) -> str:
                 found.setdefault(name, []).append(series)
         return found, seconds.labels(host)
 
-    class Counted:
-        def counted(self, host: str, changed: Mapping[str, int]) -> None:
-            series, sums = series_of(host if host in known else OTHER)[0], dict[Counter, int]()
-            for name in changed.keys() & series.keys():
-                for one in series[name]:
-                    sums[one] = sums.get(one, 0) + changed[name]
-            for one, amount in sums.items():
-                one.inc(max(0, amount))
-
-        def took(self, host: str, took: float) -> None:
-            series_of(host if host in known else OTHER)[1].observe(took)
+    def count(host: str, changed: Mapping[str, int], took: float | None) -> None:
+        (series, histogram), sums = series_of(host if host in known else OTHER), dict[Counter, int]()
+        for name in changed.keys() & series.keys():
+            for one in series[name]:
+                sums[one] = sums.get(one, 0) + changed[name]
+        for one, amount in sums.items():
+            one.inc(max(0, amount))
+        if took is not None:
+            histogram.observe(took)
 
     try:
         server, _ = start_http_server(port, ip, registry)
     except OSError as error:
         raise ReadcacheError(f"cannot serve metrics at {address}: {error.strerror}; choose another port") from None
     server.handle_error = lambda *_: None  # type: ignore[method-assign]  # a scraper may hang up
-    LISTENERS.append(Counted())
+    LISTENERS.append(count)
     return f"http://{f'[{ip}]' if ':' in ip else ip}:{server.server_port}/metrics"
 
 

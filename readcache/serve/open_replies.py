@@ -25,13 +25,9 @@ class OpenReplies:
             with self._lock:
                 self._open.setdefault((conversation, agent), []).append(reply.call_id)
 
-    def drop(self, conversation: str, agent: str) -> None:
-        """Forget this reader's replies, because the client itself says what it showed."""
-        self._take(conversation, agent)
-
     def confirm(self, conversation: str, agent: str, session: Session) -> None:
         """Commit this reader's replies, because the client continued after them."""
-        for call_id in self._take(conversation, agent):
+        for call_id in self.take(conversation, agent):
             session.commit(call_id)
 
     def readers(self, conversation: str) -> list[str]:
@@ -39,7 +35,8 @@ class OpenReplies:
         with self._lock:
             return [agent for name, agent in self._open if name == conversation]
 
-    def _take(self, conversation: str, agent: str) -> list[str]:
+    def take(self, conversation: str, agent: str) -> list[str]:
+        """Remove this reader's replies, because the client itself says what it showed. Return their call IDs."""
         if not self._open:  # nearly always; this saves the lock
             return []
         with self._lock:

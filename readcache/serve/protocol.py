@@ -14,7 +14,6 @@ import dataclasses
 import enum
 import json
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -44,7 +43,7 @@ MOST_EVENTS = 1000  # in one answer to `events`
 MOST_READERS = 100  # kept in memory, for all conversations together; each keeps two files open
 
 Answer = dict[str, Any]
-Cancelling = Callable[[Callable[[], None]], AbstractContextManager[object]]
+CanStop = Callable[[Callable[[], object]], object]
 
 
 class Method(NamedTuple):
@@ -55,9 +54,8 @@ class Method(NamedTuple):
     """
 
     params: Schema
-    give: Callable[[Any], object] = lambda result: result
+    give: Callable[[Any], object]
     call: Callable[..., object] | None = None
-    runs: bool = False  # it uses commands or files of this machine, so it must be allowed
 
 
 class Protocol:
@@ -65,14 +63,16 @@ class Protocol:
 
     def __init__(self, sessions: Sessions, *, may_run: bool = False) -> None:
         self._sessions, self._replies = sessions, OpenReplies()
-        self.methods = {name: method for name, method in METHODS.items() if may_run or not method.runs}
+        self.methods = {name: method for name, method in METHODS.items() if may_run or name not in _RUNS}
 
     def answer(
-        self, request: object, cancelling: Cancelling = nullcontext, replies: OpenReplies | None = None
+        self, request: object, can_stop: CanStop = lambda _: None, replies: OpenReplies | None = None
     ) -> Answer | None:
-        """The answer to one request, None if nobody waits for it. `cancelling(stop)` is entered while a command runs:
-        calling `stop` kills it. `replies`: the open replies of the client's connection; None: all requests come
-        from one client."""
+        """Return the answer to one request, or None if nobody waits for it.
+
+        `can_stop(stop)` is called when a command begins: `stop` kills the command, or raises RuntimeError if it has
+        ended. `replies`: the open replies of the client's connection; None: all requests come from one client.
+        """
         answer: Answer = {"jsonrpc": "2.0", "id": None}
         is_awaited = True
         try:
@@ -82,12 +82,12 @@ class Protocol:
                 answer["id"] = request["id"]
             given = checked("a request", request, _REQUEST, fields.INVALID_REQUEST)
             is_awaited = "id" in given or "jsonrpc" not in given
-            answer["result"] = self._result(given, cancelling, replies or self._replies)
+            answer["result"] = self._result(given, can_stop, replies or self._replies)
         except RequestError as error:
             answer["error"] = {"code": error.code, "message": str(error)}
         except ReadcacheError as error:
             answer["error"] = {"code": fields.NOT_DONE, "message": str(error)}
-        except Exception as error:  # a bug of ours ends one request, and no server
+        except Exception as error:  # a bug in readcache ends one request, and no server
             said = f"{type(error).__name__}: {error}; the real output stands; please report it"
             answer["error"] = {"code": fields.INTERNAL_ERROR, "message": said}
         return answer if is_awaited else None
@@ -100,7 +100,7 @@ class Protocol:
         """End every conversation."""
         self._sessions.close_all()
 
-    def _result(self, request: Mapping[str, Any], cancelling: Cancelling, replies: OpenReplies) -> object:
+    def _result(self, request: Mapping[str, Any], can_stop: CanStop, replies: OpenReplies) -> object:
         name = request["method"]
         method = self.methods.get(name)
         if method is None:
@@ -118,7 +118,7 @@ class Protocol:
             return {}
         session = self._sessions.get(conversation, agent)
         if name in _SHOWS_A_LIST:
-            replies.drop(conversation, agent)
+            replies.take(conversation, agent)
         elif name not in _SAYS_WHAT_WAS_SHOWN:
             replies.confirm(conversation, agent, session)
         if name == "fork":
@@ -128,7 +128,7 @@ class Protocol:
             return method.give((method.call or getattr(Session, name))(session, **params))
         is_silent = "commit" not in params
         params["commit"] = params.get("commit", False)
-        reply = _run(session, params, cancelling) if name == "run" else getattr(Session, name)(session, **params)
+        reply = _run(session, params, can_stop) if name == "run" else getattr(Session, name)(session, **params)
         if is_silent:
             replies.add(conversation, agent, reply)
         return method.give(reply)
@@ -164,7 +164,7 @@ def as_json(value: object) -> Any:
 
 
 def to_line(answer: Answer | None) -> bytes:
-    """An answer as it is sent, b"" for none; never anything but ASCII."""
+    """Return an answer as it is sent, in ASCII, or b"" for no answer."""
     return b"" if answer is None else json.dumps(answer).encode("ascii") + b"\n"
 
 
@@ -185,16 +185,14 @@ def _reply(reply: Reply, *, executed: bool = False) -> dict[str, Any]:
     return answer | ({"full_text": reply.full_text} if executed and reply.outcome is not Outcome.FULL else {})
 
 
-def _run(session: Session, given: dict[str, Any], cancelling: Cancelling) -> Reply:
+_executed = partial(_reply, executed=True)
+
+
+def _run(session: Session, given: dict[str, Any], can_stop: CanStop) -> Reply:
     async def wait() -> Reply:
         task = asyncio.ensure_future(session.arun(**given))
-        loop = asyncio.get_running_loop()
-
-        def stop() -> None:
-            loop.call_soon_threadsafe(task.cancel)
-
-        with cancelling(stop):
-            return await task
+        can_stop(partial(asyncio.get_running_loop().call_soon_threadsafe, task.cancel))
+        return await task
 
     try:
         return asyncio.run(wait())
@@ -245,6 +243,10 @@ def _changed(before: object, after: object) -> dict[str, Any]:
     return {"changed": False} if after is before else {"changed": True, "messages": after}
 
 
+def _same(result: Any) -> object:
+    return result
+
+
 def _nothing(_: object) -> object:
     return {}
 
@@ -260,9 +262,11 @@ _FRAME = record({"head": LINE, "tail": LINE})
 BUDGET = record({"max_files": LINE, "max_tokens": LINE, "max_tokens_per_file": LINE})
 _LIST = {"messages": MESSAGES, "cleared": fields.COUNT_OR_IDS, "excluded": IDS}
 _CALL = {"call_id": TEXT, "batch": TEXT, "commit": FLAG}
-_LINES = {"start": LINE, "end": LINE, "numbered": FLAG}
+_LINES = {"start": LINE, "end": LINE}
 _TOOL = {**_CALL, "output": TEXT, "frame": _FRAME}
 _OUTPUT = {**_TOOL, "complete": FLAG}
+_PRUNE = {"strategies": IDS, "protect_last_turns": LINE, "max_chars": LINE, "protected": IDS}
+_COMPACT = {"summary": TEXT, "keep_turns": LINE, "trigger_tokens": LINE, "budget": BUDGET}
 
 # Parameters that a method takes as an object of this package.
 _MADE: Mapping[str, Callable[[Any], object]] = {
@@ -271,68 +275,59 @@ _MADE: Mapping[str, Callable[[Any], object]] = {
     "restored": RestorePlan.from_dict,
 }
 
+_RUNS = ("read", "run")  # they use commands or files of this machine, so they must be allowed
 # Any other request confirms that the replies before it were shown.
 _SHOWS_A_LIST = ("mend", "prune", "sync")
 _SAYS_WHAT_WAS_SHOWN = ("commit", "failed", "missed", "rewind", "settle")
 
 
-def _params(properties: Mapping[str, Schema], *required: str) -> Schema:
-    return record({**properties, **_READER}, *required, "conversation")
+def _method(
+    required: str = "",
+    give: Callable[[Any], object] = _same,
+    call: Callable[..., object] | None = None,
+    /,
+    **takes: Schema,
+) -> Method:
+    """Return a method of one reader. `required`: the names, separated by blanks, of the parameters that a request must
+    have besides `conversation`. `takes`: the schema of each parameter. `give`, `call`: see `Method`."""
+    return Method(record({**takes, **_READER}, *required.split(), "conversation"), give, call)
 
 
 METHODS: dict[str, Method] = {
-    "hello": Method(record(_READER)),
-    "observe": Method(
-        _params({"command": TEXT, **_OUTPUT, "exit_code": fields.STATUS, "cwd": TEXT}, "command", "output"), _reply
-    ),
-    "observe_read": Method(
-        _params(
-            {"path": TEXT, **_OUTPUT, **_LINES, "numbered": fields.FLAG_OR_TEXT, "failed": FLAG, "edges_only": FLAG},
-            "path",
-            "output",
-        ),
+    "hello": Method(record(_READER), _same),
+    "observe": _method("command output", _reply, command=TEXT, **_OUTPUT, exit_code=fields.STATUS, cwd=TEXT),
+    "observe_read": _method(
+        "path output",
         _reply,
+        path=TEXT,
+        **_OUTPUT,
+        **_LINES,
+        numbered=fields.FLAG_OR_TEXT,
+        failed=FLAG,
+        edges_only=FLAG,
     ),
-    "observe_tool": Method(_params({"name": TEXT, "arguments": OBJECT, **_TOOL}, "name", "output"), _reply),
-    "run": Method(
-        _params({"command": TEXT, **_CALL, "cwd": TEXT, "env": fields.NAMES, "timeout": fields.SECONDS}, "command"),
-        partial(_reply, executed=True),
-        runs=True,
+    "observe_tool": _method("name output", _reply, name=TEXT, arguments=OBJECT, **_TOOL),
+    "run": _method("command", _executed, command=TEXT, **_CALL, cwd=TEXT, env=fields.NAMES, timeout=fields.SECONDS),
+    "read": _method("path", _executed, path=TEXT, **_CALL, **_LINES, numbered=FLAG, fresh=FLAG),
+    "wrote": _method("path", _nothing, path=TEXT, content=TEXT, call_id=TEXT),
+    "settle": _method("call_id text", _nothing, call_id=TEXT, text=TEXT),
+    "commit": _method("call_id", _nothing, call_id=TEXT),
+    "missed": _method("count why", _nothing, count=LINE, why=TEXT),
+    "failed": _method("why", _nothing, _failed, why=TEXT),
+    "sync": _method("messages", _as("rewrites"), **_LIST),
+    "mend": _method("messages", _same, _mend, **_LIST),
+    "restore_plan": _method("", _plan, keep=IDS, budget=BUDGET, messages=MESSAGES),
+    "prune": _method("messages", _same, _prune, messages=MESSAGES, **_PRUNE),
+    "compaction_request": _method(
+        "messages", _as("request"), _request, messages=MESSAGES, keep_turns=LINE, attempt=LINE
     ),
-    "read": Method(
-        _params({"path": TEXT, **_CALL, **_LINES, "fresh": FLAG}, "path"), partial(_reply, executed=True), runs=True
-    ),
-    "wrote": Method(_params({"path": TEXT, "content": TEXT, "call_id": TEXT}, "path"), _nothing),
-    "settle": Method(_params({"call_id": TEXT, "text": TEXT}, "call_id", "text"), _nothing),
-    "commit": Method(_params({"call_id": TEXT}, "call_id"), _nothing),
-    "missed": Method(_params({"count": LINE, "why": TEXT}, "count", "why"), _nothing),
-    "failed": Method(_params({"why": TEXT}, "why"), _nothing, _failed),
-    "sync": Method(_params(_LIST, "messages"), _as("rewrites")),
-    "mend": Method(_params(_LIST, "messages"), call=_mend),
-    "restore_plan": Method(_params({"keep": IDS, "budget": BUDGET, "messages": MESSAGES}), _plan),
-    "prune": Method(
-        _params(
-            {"messages": MESSAGES, "strategies": IDS, "protect_last_turns": LINE, "max_chars": LINE, "protected": IDS},
-            "messages",
-        ),
-        call=_prune,
-    ),
-    "compaction_request": Method(
-        _params({"messages": MESSAGES, "keep_turns": LINE, "attempt": LINE}, "messages"), _as("request"), _request
-    ),
-    "compact": Method(
-        _params(
-            {"messages": MESSAGES, "summary": TEXT, "keep_turns": LINE, "trigger_tokens": LINE, "budget": BUDGET},
-            "messages",
-        ),
-        call=_compact,
-    ),
-    "compacted": Method(_params({"keep": IDS, "restored": OBJECT}), as_json),
-    "restored_section": Method(_params({"compaction": TEXT, "keep": IDS}, "compaction"), _as("section")),
-    "rewind": Method(_params({"call_id": TEXT}, "call_id"), _nothing),
-    "fork": Method(_params({"name": NAME, "inherit": FLAG}, "name")),
-    "events": Method(_params({"after": LINE}), call=_events),
-    "stats": Method(_params({})),
-    "markers_in": Method(_params({"text": TEXT}, "text"), _as("markers")),
-    "close": Method(_params({})),
+    "compact": _method("messages", _same, _compact, messages=MESSAGES, **_COMPACT),
+    "compacted": _method("", as_json, keep=IDS, restored=OBJECT),
+    "restored_section": _method("compaction", _as("section"), compaction=TEXT, keep=IDS),
+    "rewind": _method("call_id", _nothing, call_id=TEXT),
+    "fork": _method("name", name=NAME, inherit=FLAG),
+    "events": _method("", _same, _events, after=LINE),
+    "stats": _method(),
+    "markers_in": _method("text", _as("markers"), text=TEXT),
+    "close": _method(),
 }

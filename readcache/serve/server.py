@@ -1,8 +1,8 @@
 """`readcache serve`: on stdin and stdout, on a Unix socket, or started on demand.
 
-Each client has a thread, which reads a request, answers it, and reads the next; so that a slow client waits for itself
-alone. A command that a client runs has a thread of its own. On a socket, a client's first byte tells whether it sends
-JSON by HTTP or in lines, or takes the short way of a client that lives for one tool call.
+Each client has a thread, which reads a request, answers it, and reads the next. So only the client itself waits for a
+slow client. A command that a client runs has a thread of its own. On a socket, a client's first byte tells if it sends
+JSON by HTTP or in lines, or uses the frame protocol.
 """
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ def answer_socket(path: str, protocol: Protocol, frame_server: FrameServer | Non
 
 
 def answer_calls(path: str, frame_server: FrameServer, idle_seconds: float | None = None) -> int:
-    """Serve only the frame protocol until a SIGTERM arrives. Return the exit status. Raise UsageError if the socket
-    cannot be created.
+    """Serve the frame protocol, and hooks by HTTP, until a SIGTERM arrives. Return the exit status. Raise UsageError if
+    the socket cannot be created.
 
     `idle_seconds`: given if the server was started on demand. Such a server also ends if no client came for this long,
     if its socket is gone, or if this package was replaced. Its caller has the lock of this `path`.
@@ -116,34 +116,29 @@ class _JsonClients:
 
     def __init__(self, protocol: Protocol) -> None:
         self._protocol = protocol
-        self._lock = threading.Lock()
-        self._open: set[JsonClient] = set()
+        self._open: dict[int, JsonClient] = {}  # by file descriptor
 
     def serve(self, read: Callable[[], bytes | bytearray | None], write: Callable[[bytes], None], fd: int) -> None:
-        """One client, until it has gone."""
-        client = JsonClient(self._protocol, read, write, fd)
-        with self._lock:
-            self._open.add(client)
+        """Serve one client until it leaves."""
+        client = self._open[fd] = JsonClient(self._protocol, read, write, fd)
         try:
             client.serve()
         finally:
-            with self._lock:
-                self._open.discard(client)
+            del self._open[fd]
 
     def runs_for(self, connection: socket.socket) -> bool:
         """Return True while a command runs for this client."""
-        with self._lock:
-            return any(client.fd == connection.fileno() and client.running() for client in self._open)
+        client = self._open.get(connection.fileno())
+        return client is not None and bool(client.running())
 
     def refuse(self, connection: socket.socket) -> None:
-        """There is no room for it. OSError."""
+        """Tell a client that there is no room for it. Raise OSError if it has left."""
         error = RequestError(NOT_DONE, f"this server already has {MOST_CLIENTS} clients: try again later")
         connection.sendall(to_line(self._protocol.answer(error)))
 
     def kill_commands(self) -> None:
         """Kill the running commands of all clients. Wait until they have ended, for at most `KILL_SECONDS`."""
-        with self._lock:
-            clients = list(self._open)
+        clients = list(self._open.values())
         for client in clients:
             client.kill_commands()
         deadline = time.monotonic() + KILL_SECONDS

@@ -9,7 +9,7 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from readcache.core.model.limits import LARGEST_OUTPUT
 from readcache.process.plan import Caller, Plan
@@ -24,32 +24,28 @@ MOST_WORD = 4096  # bytes of a cause or a time
 _PEEK = 2  # socket.MSG_PEEK
 
 
-class CallHead(NamedTuple):
-    """The first frame of a call: version, store and caller."""
-
-    version: str
-    store: str  # "" for any
-    caller: Caller
+CallHead = tuple[str, str, Caller]  # version, store ("" for any) and caller
 
 
 class FrameClient:
     """The client on a connection.
 
     Each method may raise OSError, also as BrokenFrame. Afterwards the connection is useless. `cause`: why the client
-    continued without readcache, or "". `answered_at`: when the answer was sent, in seconds since the epoch, or None.
+    continued without readcache, or "". `is_answered`: an answer was sent. `has_reported`: the client's last frame has
+    arrived, which says that it showed the answer, or that a command without output to judge has ended.
     """
 
     def __init__(self, connection: socket) -> None:
         self._connection = connection
         self.cause = ""
-        self.answered_at: float | None = None
+        self.is_answered = self.has_reported = False
 
     def fileno(self) -> int:
         """Return the file descriptor of the connection."""
         return self._connection.fileno()
 
     def read_head(self) -> CallHead | None:
-        """Return the head of the client's call, or None if the client has left."""
+        """Return (version, store, caller) of the client's call, or None if the client has left."""
         letter, data = self.read(MOST_HEAD)
         if not letter:
             return None
@@ -80,13 +76,11 @@ class FrameClient:
         else:
             self.send(b"W")
 
-    def next_letter(self) -> bytes:
-        """Wait for the client's next frame, and return its letter without reading the frame."""
-        return self._connection.recv(1, _PEEK)
-
     def read_end(self) -> tuple[int, bytes | None] | None:
         """Return the status of the client's call and the output to judge. The output is None if it was not buffered.
         Return None if the client has left."""
+        # Note it before the read: afterwards, the connection no longer shows that something has arrived.
+        self.has_reported = self._connection.recv(1, _PEEK) == b"E"
         letter, data = self.read(MOST_OUTPUT)
         if letter not in (b"E", b"O"):
             self._left(letter, data)
@@ -94,25 +88,22 @@ class FrameClient:
         status, output = split_text(data)
         return int(status), output if letter == b"O" else None
 
-    def answer(self, text: bytes | None) -> None:
-        """Send the text to print, or None for the whole output. Only the first answer is sent."""
-        if self.answered_at is not None:
-            return
-        self.answered_at = time.time()
+    def show(self, text: bytes | None) -> float | None:
+        """Have the client print the text, or the whole output if `text` is None.
+
+        Return the time when the reader had it, in seconds since the epoch. Return None if it was not printed to its
+        end.
+        """
+        self.is_answered, answered_at = True, time.time()
         with contextlib.suppress(BrokenPipeError):  # it did not wait: it sent its last frame and left
             self.send(*((b"A", texts("")) if text is None else (b"T", text)))
-
-    def read_shown(self, *, is_full: bool) -> float | None:
-        """Return the time when the reader had the answer, in seconds since the epoch. Return None if the answer was not
-        printed to its end.
-
-        `is_full`: True if the answer is the whole output, which the client may have printed by itself.
-        """
+        self._connection.recv(1, _PEEK)
+        self.has_reported = True
         letter, data = self.read(MOST_WORD)
         if letter == b"S":
-            return min(max(self.answered_at or 0.0, float(split_text(data)[0])), time.time())
+            return min(max(answered_at, float(split_text(data)[0])), time.time())
         self._left(letter, data)
-        return time.time() if letter == b"F" and is_full else None
+        return time.time() if letter == b"F" and text is None else None  # it printed the output by itself
 
     def _left(self, letter: bytes, data: bytes) -> None:
         self.cause = split_text(data)[0] if letter in (b"N", b"F") else "gone"
@@ -127,7 +118,7 @@ def _head(fields: Sequence[str]) -> CallHead:
         raise BrokenFrame("a head that is shorter than it claims") from None
     entries = (entry.partition("=") for entry in environ)
     named = {name: value for name, _, value in entries}
-    return CallHead(version, store, Caller(kind, words, cwd, named, not stdout, line))
+    return version, store, Caller(kind, words, cwd, named, not stdout, line)
 
 
 def _list(take: Callable[[], str]) -> list[str]:

@@ -45,48 +45,31 @@ def answers(path: str) -> bool:
     return True
 
 
-def tell_to_end(path: str) -> int | None:
-    """Send a SIGTERM to the server at `path`. Return its process ID, or None if there is no server. Raise UsageError if
+def send_signal(path: str, number: signal.Signals) -> int | None:
+    """Send a signal to the server at `path`. Return its process ID, or None if there is no server. Raise UsageError if
     the system does not report the process."""
     with contextlib.suppress(NoServer, ProcessLookupError), contextlib.closing(reach(path, PATIENCE)) as connection:
         pid, _ = peer(connection)
         if pid is None:
             raise UsageError("this system does not say which process listens on a socket: stop it by its pid")
-        os.kill(pid, signal.SIGTERM)
+        os.kill(pid, number)
         return pid
     return None
 
 
-def kill(path: str) -> None:
-    """Kill the server at `path`, which accepts connections but does not answer. The clients that wait for it
-    continue."""
-    with contextlib.suppress(NoServer, ProcessLookupError), contextlib.closing(reach(path, PATIENCE)) as connection:
-        pid, _ = peer(connection)
-        if pid not in (None, os.getpid()):
-            os.kill(pid, signal.SIGKILL)
-
-
-def is_there(path: str) -> bool:
-    """Return False if the server has ended. Raise OSError if the lock file cannot be opened."""
+def is_there(path: str, *, removes: bool = False) -> bool:
+    """Return False if the server at `path` has ended. `removes`: then remove its socket and its lock file. Raise
+    OSError if that fails, or if the lock file cannot be opened."""
     # A server keeps its lock until it has logged everything that clients reported.
     lock = take_lock(path)
     if lock is None:
         return True
     try:
-        return answers(path)
-    finally:
-        os.close(lock)
-
-
-def take_away(path: str) -> None:
-    """Remove the socket and the lock file at `path`, if there is no server. Raise OSError on failure."""
-    lock = take_lock(path)
-    if lock is None:
-        return
-    try:
-        if not answers(path):
+        is_there = answers(path)
+        if removes and not is_there:
             for left in (path, path + LOCK):  # the lock last: the next server creates a new one
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(left)
+        return is_there
     finally:
         os.close(lock)

@@ -9,7 +9,8 @@ from readcache.session.sessions import Sessions
 __all__ = ["Session", "Sessions"]
 
 # All modules that a call imports when it first needs them. asyncio is not among them, because it registers fork
-# handlers, and must not do so during a fork. Nor is a server's client: a locked log imports it.
+# handlers, and must not do so during a fork. Nor is the client of a store's server: a log is locked during its import,
+# so no fork happens then.
 import_before_fork(
     "readcache.core.model",
     "readcache.core.shell",

@@ -190,15 +190,14 @@ class Conversation:
         """Return the section of that name in the log, or None. If it was shown to another reader of the session, this
         reader compacts now and is shown it, too. Its files count as changed, because they may have been written
         since."""
-        found = None
+        found = list[tuple[str, Delivered]]()
         with contextlib.suppress(StoreError):  # counted when something is stored
-            for record in self.events():
-                if isinstance(record.event, Delivered) and record.event.call_id == name:
-                    found = record
-        if found is None or not isinstance(found.event, Delivered):
+            found = [(r.agent_id, r.event) for r in self.events() if isinstance(r.event, Delivered)]
+        found = [(agent, event) for agent, event in found if event.call_id == name]
+        if not found:
             return None
-        section = found.event
-        if found.agent_id != self.agent_id:
+        agent, section = found[-1]
+        if agent != self.agent_id:
             changed = tuple(sorted({key for mapped in section.source_map for key in mapped.keys}))
             copied = replace(section, changed=changed)
             self.reader.compacted(kept, None, restored_id=name)

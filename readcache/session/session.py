@@ -135,7 +135,7 @@ class Session(Conversation):
         started = self.reader.calls_so_far(began)
         with self._own_call():
             result = run_bash(command, cwd=where, env=env, timeout=timeout, stop=stop)
-        call = ToolCall(call_id, BASH, None, result.output, batch or "", exit_code=result.exit_code, cwd=where)
+        call = ToolCall(call_id, BASH, None, result.text, batch or "", exit_code=result.exit_code, cwd=where)
         return self._answer_command(
             call, AskedCommand(command), started, skip_reason=result.skip_reason, result=True, commit=commit
         )
@@ -370,8 +370,8 @@ class Session(Conversation):
     # ------------------------------------------------------------ inside
 
     def _answer(self, call: Call, *, local: bool = False, cwd: str = "", commit: bool = True) -> Reply:
-        """Judge a call, and report it to the watch. `local`: the file that was read is on this machine. `cwd`: the
-        directory of the relative names in the call."""
+        """Judge a call, and report it to the watch. `local`: the session itself ran it, on this machine. `cwd`: the
+        directory of the relative names in the call; "" for the root."""
         if links := self._links(possible_files(call), cwd or self.root):
             call = replace(call, leads_to=links)
         reply = self.reader.judge(call, confirm=Confirm.ALL if commit else Confirm.FULL).reply

@@ -44,7 +44,7 @@ class Sessions:
         self._store, self._local, self._is_off, self._most_readers = store, local, is_off, most_readers
         self.lock = ForkLock(SESSIONS)
         self._place: Hashable = None
-        self._open: dict[tuple[Hashable, str], dict[str, Session]] = {}  # (place, conversation) -> readers; newest last
+        self._open: dict[tuple[Hashable, str], dict[str, Session]] = {}  # (place, conversation) -> readers, by use
         self._ended = Counter[str]()  # the counters of readers that the limit or `close_all` closed
         self.lent: dict[tuple[str, str], Session] | None = None
 
@@ -112,6 +112,21 @@ class Sessions:
         view._place, view.root, view.policy, view.host, view.lent = place, root, policy, host, {}
         return view
 
+    def end_event(self, *, was_shown: bool, keep: bool) -> list[tuple[str, str, str]]:
+        """End the event for which `at` returned this object. Return (conversation, cause, detail) of the failures that
+        no store has recorded.
+
+        `was_shown`: the model was shown the results. If not, they are shown again when the conversation continues.
+        `keep`: keep the event's conversations open for the next event.
+        """
+        failed, lent = list[tuple[str, str, str]](), self.lent or {}
+        for (conversation, _), session in lent.items():
+            failed += ((conversation, each.cause, each.detail) for each in session.reader.log.unlogged())
+            session.reader.close(in_order=was_shown)
+        for conversation in set() if keep and was_shown else {conversation for conversation, _ in lent}:
+            self.close(conversation, in_order=was_shown)
+        return failed
+
     def readers(self, conversation: str | None = None) -> list[Session]:
         """Return the open sessions of one conversation or of all, most recently used first."""
         with self.lock:
@@ -149,7 +164,7 @@ class Sessions:
             self._end(readers, is_last=True)
 
     def conversations(self) -> list[str]:
-        """Return the names of the open conversations, the newest last."""
+        """Return the names of the open conversations, the most recently used last."""
         return [name for _, name in list(self._open)]
 
     def _lend(self, conversation: str, agent: str, session: Session) -> None:
@@ -159,14 +174,9 @@ class Sessions:
     def _take_oldest(self) -> list[dict[str, Session]]:
         """Remove and return the oldest conversations until at most `most_readers` readers are left. Never remove the
         newest conversation."""
-        oldest = list[dict[str, Session]]()
-        if self._most_readers is not None:
-            too_many = sum(map(len, self._open.values())) - self._most_readers
-            for key in list(self._open)[:-1]:
-                if too_many <= 0:
-                    break
-                oldest.append(self._open.pop(key))
-                too_many -= len(oldest[-1])
+        oldest, most = list[dict[str, Session]](), self._most_readers
+        while most is not None and len(self._open) > 1 and sum(map(len, self._open.values())) > most:
+            oldest.append(self._open.pop(next(iter(self._open))))
         return oldest
 
     def _end(self, readers: dict[str, Session], *, is_last: bool) -> None:

@@ -75,10 +75,7 @@ def wrap(
 
 
 def wrap_write(
-    edit: Callable[..., Any],
-    path: str,
-    wrote: Callable[..., None],
-    own_call: OwnCall,
+    edit: Callable[..., Any], path: str, wrote: Callable[..., None], own_call: OwnCall
 ) -> Callable[..., Any]:
     """Return a callable with `edit`'s signature that calls `wrote` with the argument named `path`. It does so also if
     `edit` raises, because a partial write is a write. Raise UsageError if `edit` has no such parameter."""

@@ -14,12 +14,12 @@ import pytest
 
 from readcache import Policy, Reason, Session, __version__
 from readcache.cli.main import main
-from readcache.cli.served_hooks import ServedHooks
 from readcache.cli.status import PAUSED
 from readcache.hosts import find_host
 from readcache.hosts.hooks import hook_answer
 from readcache.process.settings import read_settings
 from readcache.process.state import is_off
+from readcache.serve.hooks import ServedHooks
 from readcache.serve.mcp.readers import McpReaders
 
 Capture = pytest.CaptureFixture[str]
@@ -118,7 +118,7 @@ def test_a_compaction_while_a_server_is_off_is_heeded(ask: Ask, work: Path) -> N
 
 def test_hooks_of_a_server_that_runs_already_heed_it(work: Path) -> None:
     first, second = (json.dumps(event).encode() for event in find_host("codex").trial(str(work)))
-    hooks = ServedHooks(str(work / "db"))
+    hooks = ServedHooks(str(work / "db"), hook_answer)
     sessions = hooks.lend("/", "codex", read_settings({}))
 
     def answer(event: bytes) -> str:

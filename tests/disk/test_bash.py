@@ -39,20 +39,20 @@ def test_output_and_status_are_those_of_bash(tmp_path: Path, command: str) -> No
     )
     for timeout in (None, 30.0):
         ran = run_bash(command, cwd=str(tmp_path), timeout=timeout)
-        assert (ran.output, ran.exit_code) == (plain.stdout.decode("utf-8", "replace"), plain.returncode)
+        assert (ran.text, ran.exit_code) == (plain.stdout.decode("utf-8", "replace"), plain.returncode)
 
 
 def test_the_environment_is_the_one_given(tmp_path: Path) -> None:
     ran = run_bash("echo $A-$HOME", cwd=str(tmp_path), env={"A": "1", "PATH": "/usr/bin:/bin"})
-    assert ran.output == "1-\n"
+    assert ran.text == "1-\n"
 
 
 def test_what_was_printed_before_a_timeout_is_kept(tmp_path: Path) -> None:
     ran = in_time_enough(
         lambda timeout: run_bash("echo early; sleep 60", cwd=str(tmp_path), timeout=timeout),
-        lambda ran: bool(ran.output),
+        lambda ran: bool(ran.text),
     )
-    assert (ran.output, ran.exit_code, ran.skip_reason) == ("early\n", 124, Reason.TIMED_OUT)
+    assert (ran.text, ran.exit_code, ran.skip_reason) == ("early\n", 124, Reason.TIMED_OUT)
 
 
 def test_children_are_killed_with_the_command(tmp_path: Path) -> None:
@@ -70,25 +70,25 @@ def test_children_are_killed_with_the_command(tmp_path: Path) -> None:
 def test_a_command_that_closes_its_output_and_goes_on_still_times_out(tmp_path: Path) -> None:
     ran = in_time_enough(
         lambda timeout: run_bash("echo early; exec >&- 2>&-; sleep 60", cwd=str(tmp_path), timeout=timeout),
-        lambda ran: bool(ran.output),
+        lambda ran: bool(ran.text),
     )
-    assert (ran.output, ran.skip_reason) == ("early\n", Reason.TIMED_OUT)
+    assert (ran.text, ran.skip_reason) == ("early\n", Reason.TIMED_OUT)
 
 
 def test_output_that_never_ends_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bash, "MOST_BYTES", 100_000)
     ran = run_bash("yes", cwd=str(tmp_path), timeout=60)
     assert ran.skip_reason is Reason.TIMED_OUT
-    assert ran.output.startswith("y\n" * 50_000)
+    assert ran.text.startswith("y\n" * 50_000)
 
 
 def test_a_child_that_left_the_group_and_holds_the_output_does_not_hold_us(tmp_path: Path) -> None:
     command = "setsid bash -c 'until [ -e over ]; do sleep 0.02; done' & echo early; sleep 60"
     ran = in_time_enough(
-        lambda timeout: run_bash(command, cwd=str(tmp_path), timeout=timeout), lambda ran: bool(ran.output)
+        lambda timeout: run_bash(command, cwd=str(tmp_path), timeout=timeout), lambda ran: bool(ran.text)
     )
     (tmp_path / "over").touch()
-    assert (ran.output, ran.skip_reason) == ("early\n", Reason.TIMED_OUT)
+    assert (ran.text, ran.skip_reason) == ("early\n", Reason.TIMED_OUT)
 
 
 def test_side_effects_are_the_commands_own(tmp_path: Path) -> None:

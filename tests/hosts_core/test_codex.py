@@ -10,7 +10,7 @@ import pytest
 
 from readcache import Sessions
 from readcache.hosts.codex import HOST
-from readcache.hosts.hooks import end_event, hook_answer
+from readcache.hosts.hooks import hook_answer
 
 TEXT = "".join(f"line {number} of a file that is read twice\n" for number in range(60))
 
@@ -54,7 +54,7 @@ class Codex:
         }
         sessions = self.sessions.at(None, "/", self.sessions.policy, "codex")
         answer = hook_answer("codex", json.dumps(event | more).encode(), sessions)
-        end_event(sessions, was_shown=was_shown, keep=True)
+        sessions.end_event(was_shown=was_shown, keep=True)
         if not answer:
             return None
         decided = json.loads(answer)

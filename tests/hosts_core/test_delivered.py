@@ -184,9 +184,9 @@ def test_a_result_of_mcp_counts_once_it_is_written() -> None:
     readers = McpReaders("/w", policy=Policy(), one_reader=True)
     session = readers.session_of({})
     session.observe("cat a", OUTPUTS["a"])
-    with readers.caller({}) as caller:
+    with readers.call({}) as caller:
         reply = session.observe("cat a", OUTPUTS["a"], call_id=caller.call_id, commit=False)
-        readers.answered(caller, reply)
+        readers.answered(session, reply)
     readers.written('{"id": 1, "result": {}}\n')
     assert session.stats()["unconfirmed"] == 1
     readers.written(json.dumps({"id": 2, "result": {"structuredContent": {"call_id": caller.call_id}}}) + "\n")

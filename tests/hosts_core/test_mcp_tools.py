@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from readcache import Policy, Reply, UsageError
+from readcache import Policy, UsageError
 from readcache.serve.mcp.files import allowed_path, root_directories
 from readcache.serve.mcp.readers import CONVERSATION, READER, McpReaders
-from readcache.serve.mcp.results import shown_reply
+from readcache.serve.mcp.tools import McpTools
 
 TEXT = "".join(f"line {n} of a file that is read again and again\n" for n in range(40))
 
@@ -54,13 +54,13 @@ def test_calls_without_a_pause_between_them_are_one_batch(monkeypatch: pytest.Mo
 
     def call(seconds: float, meta: Mapping[str, str] | None = None) -> None:
         nonlocal now
-        with readers.caller(meta or {}) as caller:
+        with readers.call(meta or {}) as caller:
             batches.append(caller.batch)
             now += seconds
 
     call(0.01)
     call(3.0)  # at once after the first one's result
-    with readers.caller({}) as long:
+    with readers.call({}) as long:
         now += 1.0
         call(0.1)  # while another one is under way
         now += 1.0
@@ -75,25 +75,27 @@ def test_calls_without_a_pause_between_them_are_one_batch(monkeypatch: pytest.Mo
     assert batches[-1] not in batches[:-1]
 
 
-def test_what_ends_after_its_call_was_cancelled_does_not_count_as_shown() -> None:
-    readers = McpReaders("/w", policy=Policy(), one_reader=True)
+def test_what_ends_after_its_call_was_cancelled_does_not_count_as_shown(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text(TEXT)
+    tools = McpTools(str(tmp_path), McpReaders(str(tmp_path), policy=Policy(), one_reader=True))
+    session = tools.readers.session_of({})
+
+    async def read() -> str:
+        with tools.readers.call({}, [str(tmp_path)]) as call:
+            return str((await tools._read(call, "f"))["content"][0]["text"])
 
     async def cancel() -> str:
-        with readers.caller({}) as caller:
-
-            async def answer() -> Reply:
-                await asyncio.sleep(0.05)
-                return caller.session.observe("cat f", TEXT, call_id=caller.call_id)
-
-            task = asyncio.ensure_future(shown_reply(caller, answer()))
-            await asyncio.sleep(0)
+        with session.reader.log.lock:  # the read waits for it
+            task = asyncio.ensure_future(read())
+            await asyncio.sleep(0.05)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            await asyncio.sleep(0.1)
-            return caller.session.observe("cat f", TEXT, call_id="later").text
+        await asyncio.sleep(0.1)
+        return await read()
 
     assert asyncio.run(cancel()) == TEXT
+    assert session.stats()["calls"] == 2
 
 
 def test_local_roots_alone_are_directories() -> None:

@@ -180,7 +180,7 @@ class World:
         self.store.heal()
         for each in (self.reader, self.other):
             assert each.view is each.log.view
-            assert not each.unlogged()
+            assert not each.log.unlogged()
         self.check()
         stored = Counter(id(record.event) for record in self.store.records("s"))
         assert [stored[id(event)] for event in self.told] == [1] * len(self.told)

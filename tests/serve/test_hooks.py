@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 
 from readcache import __version__
-from readcache.cli.served_hooks import ServedHooks
 from readcache.hosts import find_host
+from readcache.hosts.hooks import hook_answer
 from readcache.log.store import open_store
 from readcache.serve import address, frames
 from readcache.serve.calls import FrameServer
+from readcache.serve.hooks import ServedHooks
 from tests.helpers.files import WATCHDOG, wait_until
 from tests.helpers.hanging import hang
 from tests.serve.conftest import ServerUnderTest
@@ -151,8 +152,8 @@ def test_what_is_not_for_it_is_left_to_the_client(at: ServerUnderTest, tmp_path:
 def test_no_more_conversations_are_held_than_there_is_room_for(
     at: ServerUnderTest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("readcache.cli.served_hooks.MOST_READERS", 3)
-    hooks = ServedHooks(at.store)
+    monkeypatch.setattr("readcache.serve.hooks.MOST_READERS", 3)
+    hooks = ServedHooks(at.store, hook_answer)
     way = FrameServer(at.store, hooks)
     first, second = events_of("codex", tmp_path / "work")
 

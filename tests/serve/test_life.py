@@ -176,7 +176,7 @@ def test_a_number_that_a_dead_process_left_behind_is_not_told_to_stop(at: Server
         first.stdout.readline()
         assert first.wait() == 0
         assert stop.answers(at.path), "its child listens"
-        assert stop.tell_to_end(at.path) is None
+        assert stop.send_signal(at.path, signal.SIGTERM) is None
 
 
 BIND_AND_LEAVE = """
@@ -322,7 +322,7 @@ def test_another_users_process_at_the_socket_is_not_trusted_nor_served(at: Serve
         other.stdout.readline()
         with pytest.raises(NoServer, match="another user's process"):
             address.reach(at.path, 1)
-        assert stop.tell_to_end(at.path) is None
+        assert stop.send_signal(at.path, signal.SIGTERM) is None
         other.kill()
     os.unlink(at.path)
     at.start()

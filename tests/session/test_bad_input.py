@@ -332,15 +332,12 @@ def test_what_was_told_is_not_forgotten_when_the_next_call_fails_inside() -> Non
 def test_listeners_are_told_only_of_what_the_store_took(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     heard = Counter[str]()
 
-    class Heard:
-        def counted(self, _: str, changed: Mapping[str, int]) -> None:
-            heard.update(changed)
-
-        def took(self, *_: object) -> None:
-            heard["answers"] += 1
+    def hear(_: str, changed: Mapping[str, int], seconds: float | None) -> None:
+        heard.update(changed)
+        heard["answers"] += seconds is not None
 
     session, store = told("", lambda _: None)
-    monkeypatch.setattr(telemetry, "LISTENERS", [Heard()])
+    monkeypatch.setattr(telemetry, "LISTENERS", [hear])
     monkeypatch.setattr(reader, "LISTENERS", telemetry.LISTENERS)
     store.fails = where
     assert session.observe("cat f", TEXT).text == TEXT

@@ -36,12 +36,12 @@ def test_readers_of_one_mcp_connection_that_do_not_say_who_they_are_are_shown_ev
     """Sub-agents of one MCP connection were taken for one reader."""
     readers = McpReaders("/w", policy=Policy())
     for _ in range(3):
-        with readers.caller({}) as caller:
+        with readers.call({}) as caller:
             assert caller.session.observe("cat f", TEXT, call_id=caller.call_id).text == TEXT
     named: list[dict[str, Any]] = [{CONVERSATION: "s", READER: name} for name in ("main", "helper", "main")]
     outcomes = []
     for meta in named:
-        with readers.caller(meta) as caller:
+        with readers.call(meta) as caller:
             outcomes.append(caller.session.observe("cat f", TEXT, call_id=caller.call_id, batch=caller.call_id).outcome)
     assert outcomes == [Outcome.FULL, Outcome.FULL, Outcome.UNCHANGED]
     readers.close()

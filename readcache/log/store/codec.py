@@ -14,23 +14,11 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import Any, cast
 
 from readcache.core.model.claims import WHOLE_TREE
 from readcache.core.model.errors import StoreError
-from readcache.core.model.events import (
-    Amended,
-    Closed,
-    Compacted,
-    Delivered,
-    Event,
-    Failed,
-    Forgot,
-    Missed,
-    Record,
-    Rewound,
-    Wrote,
-)
+from readcache.core.model.events import Amended, Compacted, Delivered, Event, Failed, Record, Rewound
 from readcache.core.model.records import UNREADABLE
 from readcache.core.model.reply import Reason
 from readcache.core.model.text import digest
@@ -41,18 +29,8 @@ from readcache.core.model.text import digest
 PATH, TEXT, CHANGED, SOURCE, REWOUND = "path", "text", "changed", "source", "rewound"
 
 # The stored names of the event classes. Never change a released name: older stores could no longer be read.
-KINDS: Mapping[str, type[Event]] = {
-    "delivered": Delivered,
-    "wrote": Wrote,
-    "settled": Amended,
-    "compacted": Compacted,
-    "forgot": Forgot,
-    "rewound": Rewound,
-    "closed": Closed,
-    "failed": Failed,
-    "missed": Missed,
-}
-_KIND_OF = {cls: kind for kind, cls in KINDS.items()}
+_KIND_OF = {cls: "settled" if cls is Amended else cls.__name__.lower() for cls in typing.get_args(Event)}
+KINDS: Mapping[str, type[Event]] = {kind: cls for cls, kind in _KIND_OF.items()}
 
 # Fields of events that have an older name in stores and in the protocol.
 _STORED_NAMES = {
@@ -93,8 +71,7 @@ def decode(kind: str, body: object, text: str | None) -> Event:
         raise StoreError(f"event {kind!r} in the store has {'a' if text else 'no'} text; the store is damaged")
     if text is not None:
         values["text"] = text
-    event: Event = _build(cls, values)
-    return event
+    return cast("Event", _build(cls, values))
 
 
 def unreadable(seq: int, agent_id: str, at: float, error: Exception) -> list[Record]:

@@ -6,16 +6,14 @@ import os
 import re
 from collections.abc import Callable
 from importlib import import_module
+from typing import cast
 
 from readcache.core.model.errors import UsageError
 from readcache.log.store.protocol import Store
 
 _SQLITE = "sqlite:///"
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
-_REDIS = ("readcache.log.store.redis", "RedisStore")
-# Scheme of a URL -> (module, the function or class there that makes a store of the URL). Other packages add their
-# stores as entry points in the group `readcache.stores`.
-STORES = {"redis": _REDIS, "rediss": _REDIS, "unix": _REDIS, "redis+unix": _REDIS}
+_REDIS_SCHEMES = ("redis", "rediss", "unix", "redis+unix")
 
 
 def is_url(spec: str) -> bool:
@@ -52,21 +50,20 @@ def open_store(spec: str | os.PathLike[str] | None) -> Store:
 
 
 def _opener(url: str) -> Callable[[str], Store]:
+    """Return the function that makes a store of the URL. Other packages add theirs as entry points in the group
+    `readcache.stores`. Raise UsageError."""
     scheme = url.partition("://")[0].lower()
-    if scheme in STORES:
-        module, name = STORES[scheme]
+    if scheme in _REDIS_SCHEMES:
         try:
-            found: Callable[[str], Store] = getattr(import_module(module), name)
+            return cast("Callable[[str], Store]", import_module("readcache.log.store.redis").RedisStore)
         except ModuleNotFoundError as error:
             raise UsageError(
                 f"a store at {scheme}:// needs the package {error.name}: pip install 'readcache[redis]'"
             ) from None
-        return found
     from readcache.core.model.plugins import load_plugin, plugin_names
 
     if (opener := load_plugin("stores", scheme)) is None:
         more = "".join(f", {name}://…" for name in plugin_names("stores"))
         kinds = f"a path, {_SQLITE}PATH, redis://HOST:PORT/0{more}"
         raise UsageError(f"unknown kind of store: {without_password(url)!r}; give one of {kinds}")
-    loaded: Callable[[str], Store] = opener
-    return loaded
+    return cast("Callable[[str], Store]", opener)

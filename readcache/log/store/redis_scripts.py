@@ -7,7 +7,7 @@ A session is one hash, so the server can lose, evict or expire it only as a whol
     e<number>           an event: `tag kind agent at text-name body`.
     t<text-name>        the event's text. Its name is `-` if it has no text, and `0` if the text is empty.
     i<agent> <what> <name>   the calls with this name: `number=call` each.
-    c<agent> <call>     the numbers of the events that show the call's text.
+    c<agent> <call>     the numbers of the events that show the call's text, or what it wrote.
     g<agent>, w         the numbers of a reader's other events. The numbers of events that concern every reader.
     x<agent>            number of events, time of the last one, number and call of the newest delivery, and the number
                         of the event at which the view begins.

@@ -84,7 +84,8 @@ class RedisServer:
                 self._rests_until = time.monotonic() + REST * cost
             if isinstance(error, exceptions.ReadOnlyError):
                 self._client = None  # the server is a replica now, so these connections lead to the wrong server
-            raise StoreError(f"cannot use the store {self.address}: {_one_line(error)}; {_advice(error)}") from error
+            text = " ".join(str(error).split()) or type(error).__name__
+            raise StoreError(f"cannot use the store {self.address}: {text}; {_advice(error)}") from error
 
     def _connected(self) -> Any:
         with self._connecting:
@@ -122,10 +123,6 @@ def _days(given: str | float) -> float:
     if not 0 < found < 36_500:
         raise UsageError(f"expire={given} in the URL of the store is not a number of days (default: {EXPIRE_DAYS:g})")
     return found
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
 
 
 def _advice(error: BaseException) -> str:

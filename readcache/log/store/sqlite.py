@@ -20,7 +20,9 @@ from readcache.log.store import sqlite_file, sqlite_rows
 from readcache.log.store.protocol import Store, StoreGone
 from readcache.log.store.sqlite_rows import bind, to_records, unbind
 
-_SIZES = ("page_count", "freelist_count", "page_size")
+_USED_BYTES = (
+    "SELECT (page_count - freelist_count) * page_size FROM pragma_page_count, pragma_freelist_count, pragma_page_size"
+)
 
 
 class SqliteStore(Store):
@@ -118,9 +120,7 @@ class SqliteStore(Store):
     def used_bytes(self) -> int:
         """Return the number of bytes of the file that are in use. Raise StoreError."""
         with self._reading() as db:
-            pages, free, size = (db.execute(f"PRAGMA {name}").fetchone()[0] for name in _SIZES)
-        used: int = (pages - free) * size
-        return used
+            return int(db.execute(_USED_BYTES).fetchone()[0])
 
     def give_back_room(self) -> None:
         """Rewrite the whole file without its unused bytes. Raise StoreError, also while others use the file."""
@@ -179,11 +179,9 @@ class SqliteStore(Store):
                 self._require_transaction(db)
                 yield db
                 return
-            db.execute("BEGIN")
-            try:
+            with db:
+                db.execute("BEGIN")
                 yield db
-            finally:
-                db.execute("ROLLBACK")
 
     @contextmanager
     def _explained(self, doing: str) -> Iterator[None]:

@@ -56,12 +56,8 @@ _WHAT_TO_DO = (
 
 def explain_error(error: Exception, doing: str, path: str) -> str:
     """Return a sentence about the failure, with the path and advice."""
-    text = str(error)
-    todo = "check the path, its rights and its disk, or name another file"
-    for fragment, advice in _WHAT_TO_DO:
-        if fragment in text:
-            todo = advice
-            break
+    text, otherwise = str(error), "check the path, its rights and its disk, or name another file"
+    todo = next((advice for fragment, advice in _WHAT_TO_DO if fragment in text), otherwise)
     if isinstance(error, OSError):
         text = error.strerror or text
     return f"cannot {doing} the store {path}: {text}; {todo}"
@@ -141,8 +137,8 @@ def _is_ours(path: str) -> bool:
 
 
 def _create(path: str) -> None:
-    """Create the file, for its owner only. Raise StoreError for a file that another user could write, and
-    sqlite3.DatabaseError for a file that is too short."""
+    """Create the file, for its owner only. Raise StoreError if it or its directory belongs to another user, or if it is
+    not a regular file. Raise sqlite3.DatabaseError for a file that is too short."""
     # A file that exists is not changed, because it may not be a store. It is not opened either, because closing it
     # would drop this process's SQLite locks.
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
@@ -179,13 +175,10 @@ def _refuse_foreign_owner(name: str) -> None:
 
 
 def _refuse_foreign(db: sqlite3.Connection, path: str) -> None:
-    db.execute("BEGIN")  # one view of the file: another process may be creating the store
-    try:
+    with db:
+        db.execute("BEGIN")  # one view of the file: another process may be creating the store
         version, application = _pragma(db, "user_version"), _pragma(db, "application_id")
         tables = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-    finally:
-        if db.in_transaction:  # some errors end the transaction
-            db.execute("ROLLBACK")
     if version not in (0, VERSION) and application == APPLICATION_ID:
         todo = "upgrade readcache, or name another file" if version > VERSION else "move it away, or name another file"
         raise StoreError(f"the store {path} has schema version {version}, this readcache knows {VERSION}: {todo}")
@@ -216,17 +209,12 @@ def _set_up(db: sqlite3.Connection, path: str) -> None:
 def _create_schema(db: sqlite3.Connection) -> None:
     if _pragma(db, "user_version") == VERSION:
         return
-    db.execute("BEGIN IMMEDIATE")
-    try:
+    with db:
+        db.execute("BEGIN IMMEDIATE")
         if _pragma(db, "user_version") != VERSION:  # asked again: another process may have been first
             for statement in SCHEMA:
                 db.execute(statement)
-        db.execute("COMMIT")
-    finally:
-        if db.in_transaction:
-            db.execute("ROLLBACK")
 
 
 def _pragma(db: sqlite3.Connection, name: str) -> int:
-    value: int = db.execute(f"PRAGMA {name}").fetchone()[0]
-    return value
+    return int(db.execute(f"PRAGMA {name}").fetchone()[0])

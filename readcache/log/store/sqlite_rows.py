@@ -35,7 +35,6 @@ _GENERAL = (
     f"{SELECT} WHERE session = :session AND agent = :agent AND seq >= :floor AND {_NOT_SHOWN} UNION ALL "
     f"{SELECT} WHERE session = :session AND agent <> :agent AND seq >= :floor AND kind = 'wrote'"
 )
-_TEXTS_OF_CALL = f"{SELECT} WHERE session = ? AND call_id = ? AND agent = ? AND NOT ({_NOT_SHOWN})"
 _OF_CALL = f"{SELECT} WHERE session = ? AND call_id = ? AND agent = ? AND seq >= ? AND NOT ({_NOT_SHOWN})"
 # The last use of a call ID below the floor: an ID that was used for two calls does not say which one is meant.
 _LAST_USE = (
@@ -92,7 +91,7 @@ def insert(db: sqlite3.Connection, session_id: str, agent_id: str, event: Event,
     row = (session, agent, at, kind, bind(_call_of(event)), body, blob)
     sql = "INSERT INTO events (session, agent, at, kind, call_id, body, blob) VALUES (?, ?, ?, ?, ?, ?, ?)"
     seq = db.execute(sql, row).lastrowid or 0
-    project(db, session, agent, seq, event, at)
+    _project(db, session, agent, seq, event, at)
     return seq
 
 
@@ -105,7 +104,7 @@ def _contents(db: sqlite3.Connection, event: Event) -> tuple[str, Bound, str | N
 
 def _erase(db: sqlite3.Connection, session: Bound, agent: Bound, event: Amended) -> None:
     """Erase from earlier events the texts that `event` replaces, and the rows that nothing else needs."""
-    for row in db.execute(_TEXTS_OF_CALL, (session, bind(event.call_id), agent)).fetchall():
+    for row in db.execute(_OF_CALL, (session, bind(event.call_id), agent, 0)).fetchall():
         old = replaced(to_records([row])[0].event, event)
         if old is not None:
             _, body, blob = _contents(db, without_text(old))
@@ -127,7 +126,7 @@ def _store_text(db: sqlite3.Connection, name: str, text: Bound) -> str:
     raise AssertionError
 
 
-def project(db: sqlite3.Connection, session: Bound, agent: Bound, seq: int, event: Event, at: float) -> None:
+def _project(db: sqlite3.Connection, session: Bound, agent: Bound, seq: int, event: Event, at: float) -> None:
     """Update the projections with one event. All earlier events must be projected already."""
     call = bind(_call_of(event))
     db.execute(

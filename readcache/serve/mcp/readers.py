@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,14 +25,22 @@ ANYBODY = "readers that cannot be told apart"
 # Seconds. No model answers this fast. A call that arrives this soon after a result was made before the model saw it.
 PAUSE = 0.05
 
+Progress = Callable[[float, float, str], Awaitable[None]]  # (seconds so far, timeout in seconds, text)
+
+
+async def _tell_nobody(*_: object) -> None:
+    pass
+
 
 @dataclass(frozen=True, slots=True)
-class McpCaller:
+class McpCall:
     """One call: the session that answers it, and the call's IDs for the session."""
 
     session: Session
     call_id: str
     batch: str
+    roots: Sequence[str]  # directories that the client allows
+    progress: Progress
 
 
 class McpReaders:
@@ -50,9 +58,8 @@ class McpReaders:
         one_reader: bool = False,
         host: str = "mcp",
     ) -> None:
-        most = Sessions.MOST
         self.sessions = Sessions(
-            root, store=store, policy=policy, local=True, host=host, is_off=is_off, most_readers=most
+            root, store=store, policy=policy, local=True, host=host, is_off=is_off, most_readers=Sessions.MOST
         )
         self._conversation = conversation or f"mcp-{os.urandom(8).hex()}"
         shown = policy if policy.mode is Mode.OFF else replace(policy, mode=Mode.ADVISE)
@@ -69,24 +76,23 @@ class McpReaders:
         return self.sessions.get(str(meta.get(CONVERSATION) or self._conversation), str(reader or self._agent))
 
     @contextmanager
-    def caller(self, meta: Mapping[str, Any]) -> Iterator[McpCaller]:
-        """Yield the caller while its call is answered. Enter it in the event loop's thread, when the call arrives.
+    def call(
+        self, meta: Mapping[str, Any], roots: Sequence[str] = (), progress: Progress = _tell_nobody
+    ) -> Iterator[McpCall]:
+        """Yield a call while it is answered. Enter it in the event loop's thread, when the call arrives.
 
         Calls that overlap, or have no pause between them, belong to one batch.
         """
         session = self.session_of(meta)
         batch = session.notes = session.notes if isinstance(session.notes, _Batch) else _Batch()
         call_id = str(meta.get(CALL_ID) or f"mcp-{os.urandom(6).hex()}")
-        name = batch.begin()
-        try:
-            yield McpCaller(session, call_id, str(meta.get(BATCH) or name))
-        finally:
-            batch.end()
+        with batch as name:
+            yield McpCall(session, call_id, str(meta.get(BATCH) or name), roots, progress)
 
-    def answered(self, caller: McpCaller, reply: Reply) -> None:
+    def answered(self, session: Session, reply: Reply) -> None:
         """Record that a call's result is on its way to the client. It counts as shown when it is written."""
         if reply.outcome is not Outcome.FULL:
-            self._answers[reply.call_id] = caller.session
+            self._answers[reply.call_id] = session
 
     def written(self, text: str) -> None:
         """Commit the replies in a text that was written to the client."""
@@ -101,19 +107,18 @@ class McpReaders:
 
 
 class _Batch:
-    """The calls that, judged by their times, may come from one model message."""
+    """The calls that, judged by their times, may come from one model message. A context for each of them, with the name
+    of its batch."""
 
     def __init__(self) -> None:
         self._name, self._under_way, self._ended = "", 0, float("-inf")
 
-    def begin(self) -> str:
-        """Return the batch of a call that begins now."""
+    def __enter__(self) -> str:
         if not self._under_way and time.monotonic() - self._ended > PAUSE:
             self._name = f"mcp-{os.urandom(4).hex()}"
         self._under_way += 1
         return self._name
 
-    def end(self) -> None:
-        """Record that a call was answered."""
+    def __exit__(self, *_: object) -> None:
         self._under_way -= 1
         self._ended = time.monotonic()

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import dataclasses
 import io
 import os
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
-from readcache import Policy, ReadcacheError, __version__
+from readcache import Policy, ReadcacheError
 from readcache.serve.mcp.readers import McpReaders
-from readcache.serve.mcp.results import failed_result
-from readcache.serve.mcp.schemas import INSTRUCTIONS, TOOLS
-from readcache.serve.mcp.tools import McpRequest, McpTools
+from readcache.serve.mcp.tools import McpTools
 
 END_SECONDS = 0.5  # time to kill commands
 
@@ -31,11 +28,13 @@ def serve_mcp(root: str = ".", *, policy: Policy, **reader: Any) -> int:
         import mcp.server.stdio
     except ImportError as error:
         raise ReadcacheError(f"readcache mcp needs the package mcp: pip install 'readcache[mcp]' ({error})") from None
+    from readcache.serve.mcp.versions import make_server
+
     readers = McpReaders(os.path.abspath(root), policy=policy, **reader)
 
     async def serve() -> None:
         _stop_on_signals()
-        server = _server(McpTools(os.path.abspath(root), readers))
+        server = make_server(McpTools(os.path.abspath(root), readers))
         async with mcp.server.stdio.stdio_server(*_own_streams(readers.written)) as (received, sent):
             await server.run(received, sent, server.create_initialization_options())
 
@@ -78,28 +77,3 @@ def _own_streams(written: Callable[[str], None]) -> tuple[Any, Any]:
     sent = Sent(os.fdopen(os.dup(1), "wb"), encoding="utf-8")
     os.dup2(2, 1)
     return anyio.wrap_file(received), anyio.wrap_file(sent)
-
-
-def _server(tools: McpTools) -> Any:
-    from readcache.serve.mcp.versions import make_server
-
-    async def answer(name: str, given: Mapping[str, Any], request: McpRequest) -> dict[str, Any]:
-        if complaint := complaint_of(name, given):
-            return failed_result(complaint)
-        return await tools.call(name, given, dataclasses.replace(request, roots=request.roots or [tools.root]))
-
-    def asks_roots(name: str) -> bool:
-        return name in ("read", "run", "write", "edit")
-
-    return make_server(TOOLS, answer, asks_roots, version=__version__, instructions=INSTRUCTIONS)
-
-
-def complaint_of(name: str, given: Mapping[str, Any]) -> str:
-    """Return a text about the errors in a call's arguments, or "" if there are none."""
-    import jsonschema
-
-    schema = next((tool["inputSchema"] for tool in TOOLS if tool["name"] == name), None)
-    if schema is None:
-        return f"there is no tool {name!r}: there are {', '.join(tool['name'] for tool in TOOLS)}"
-    errors = jsonschema.Draft202012Validator(schema).iter_errors(dict(given))
-    return "; ".join(f"{'.'.join(map(str, error.path)) or name}: {error.message}" for error in errors)

@@ -6,33 +6,29 @@ from __future__ import annotations
 
 import asyncio
 import warnings
-from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import mcp.server.lowlevel
 from mcp import types
 
+from readcache import __version__
 from readcache.serve.mcp.files import root_directories
-from readcache.serve.mcp.tools import McpRequest
+from readcache.serve.mcp.schemas import INSTRUCTIONS, TOOLS
+from readcache.serve.mcp.tools import McpTools
 
 ASK_SECONDS = 5.0  # time for the client to name its roots
-
-Answer = Callable[[str, Mapping[str, Any], McpRequest], Awaitable[dict[str, Any]]]
-
-
-def make_server(tools: list[dict[str, Any]], answer: Answer, asks_roots: Callable[[str], bool], **about: str) -> Any:
-    """Return a server with these tools.
-
-    `tools`: as a client lists them. `answer(name, arguments, request)` returns a call's result. `asks_roots(name)`
-    returns True if the client must name its roots before a call of this tool. `about`: version and instructions.
-    """
-    listed = [types.Tool.model_validate(tool) for tool in tools]
-    if hasattr(mcp.server.lowlevel.Server, "call_tool"):
-        return _server_1(listed, answer, asks_roots, about)
-    return _server_2(listed, answer, asks_roots, about)
+ASKS_ROOTS = ("read", "run")  # tools for which the client must name its roots before a call
 
 
-def _server_1(listed: list[Any], answer: Answer, asks_roots: Callable[[str], bool], about: dict[str, str]) -> Any:
+def make_server(tools: McpTools) -> Any:
+    """Return a server with these tools."""
+    listed = [types.Tool.model_validate(tool) for tool in TOOLS]
+    about = {"version": __version__, "instructions": INSTRUCTIONS}
+    make = _server_1 if hasattr(mcp.server.lowlevel.Server, "call_tool") else _server_2
+    return make(tools, listed, about)
+
+
+def _server_1(tools: McpTools, listed: list[Any], about: dict[str, str]) -> Any:
     server: Any = mcp.server.lowlevel.Server("readcache", **about)
 
     async def list_tools() -> Any:
@@ -46,15 +42,15 @@ def _server_1(listed: list[Any], answer: Answer, asks_roots: Callable[[str], boo
             if (token := meta.get("progressToken")) is not None:
                 await context.session.send_progress_notification(token, so_far, total, words)
 
-        roots = await _ask_roots(context.session) if asks_roots(name) and _has_roots(context.session) else []
-        return types.CallToolResult.model_validate(await answer(name, given, McpRequest(meta, roots, progress)))
+        roots = await _ask_roots(context.session) if name in ASKS_ROOTS and _has_roots(context.session) else []
+        return types.CallToolResult.model_validate(await tools.call(name, given, meta, roots, progress))
 
     server.list_tools()(list_tools)
     server.call_tool(validate_input=False)(call_tool)
     return server
 
 
-def _server_2(listed: list[Any], answer: Answer, asks_roots: Callable[[str], bool], about: dict[str, str]) -> Any:
+def _server_2(tools: McpTools, listed: list[Any], about: dict[str, str]) -> Any:
     kinds: Any = types  # version 1.x does not have these names
 
     async def list_tools(_: Any, __: Any) -> Any:
@@ -62,15 +58,15 @@ def _server_2(listed: list[Any], answer: Answer, asks_roots: Callable[[str], boo
 
     async def call_tool(context: Any, params: Any) -> Any:
         session, roots = context.session, list[str]()
-        if asks_roots(params.name) and _has_roots(session):
+        if params.name in ASKS_ROOTS and _has_roots(session):
             if session.can_send_request:
                 roots = await _ask_roots(session)
             elif params.input_responses is None:
                 return kinds.InputRequiredResult(input_requests={"roots": kinds.ListRootsRequest()})
             else:
                 roots = _named(params.input_responses.get("roots"))
-        request = McpRequest(context.meta or {}, roots, session.report_progress)
-        result = await answer(params.name, params.arguments or {}, request)
+        given, meta = params.arguments or {}, context.meta or {}
+        result = await tools.call(params.name, given, meta, roots, session.report_progress)
         return kinds.CallToolResult.model_validate(result)
 
     server: Any = mcp.server.lowlevel.Server

@@ -10,9 +10,9 @@ import subprocess
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from readcache.core.model.reply import Reason
+from readcache.session.disk.files import ToolOutput
 
 # Exit statuses of coreutils' `timeout` and `env --chdir` for the same two events.
 TIMED_OUT_STATUS = 124
@@ -22,15 +22,6 @@ MOST_BYTES = 256 * 1024 * 1024
 LOOK_SECONDS = 0.05  # between two checks if the time is over, or `stop` is set
 
 
-@dataclass(frozen=True, slots=True)
-class BashResult:
-    """The result of a command. `skip_reason` is set if the output may end anywhere, or if nothing ran."""
-
-    output: str
-    exit_code: int
-    skip_reason: Reason | None = None
-
-
 def run_bash(
     command: str,
     *,
@@ -38,7 +29,7 @@ def run_bash(
     env: Mapping[str, str] | None = None,
     timeout: float | None = None,
     stop: threading.Event | None = None,
-) -> BashResult:
+) -> ToolOutput:
     """Run `command`. `timeout` is in seconds. Never raise for anything that the command or its environment does.
 
     The exit status is as in `subprocess`: negative if a signal ended the command. After a timeout, the command and
@@ -71,8 +62,8 @@ def run_bash(
             raise
     text = output.decode("utf-8", "replace")
     if late:
-        return BashResult(text, TIMED_OUT_STATUS, Reason.TIMED_OUT)
-    return BashResult(text, process.returncode, Reason.KILLED if process.returncode < 0 else None)
+        return ToolOutput(text, TIMED_OUT_STATUS, Reason.TIMED_OUT)
+    return ToolOutput(text, process.returncode, Reason.KILLED if process.returncode < 0 else None)
 
 
 def _wait(process: subprocess.Popen[bytes], deadline: float, stop: threading.Event) -> tuple[bytes, bool]:
@@ -80,7 +71,8 @@ def _wait(process: subprocess.Popen[bytes], deadline: float, stop: threading.Eve
     it prints more than MOST_BYTES under a timeout."""
     while True:
         try:
-            return process.communicate(timeout=_pause(deadline))[0], False
+            left = max(0.0, deadline - time.monotonic())
+            return process.communicate(timeout=min(LOOK_SECONDS, left))[0], False
         except subprocess.TimeoutExpired as error:
             printed = error.output or b""
             is_too_much = len(printed) > MOST_BYTES and not math.isinf(deadline)
@@ -91,14 +83,10 @@ def _wait(process: subprocess.Popen[bytes], deadline: float, stop: threading.Eve
                 return printed, True
 
 
-def _pause(deadline: float) -> float:
-    return max(0.0, min(LOOK_SECONDS, deadline - time.monotonic()))
-
-
 def _kill(process: subprocess.Popen[bytes]) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def _not_run(why: str) -> BashResult:
-    return BashResult(f"readcache: bash was not started{why}\n", NOT_RUN_STATUS, Reason.NOT_RUN)
+def _not_run(why: str) -> ToolOutput:
+    return ToolOutput(f"readcache: bash was not started{why}\n", NOT_RUN_STATUS, Reason.NOT_RUN)

@@ -104,15 +104,16 @@ def _hash(fd: int, size: int, most: int) -> Fingerprint:
 
 
 @dataclass(frozen=True, slots=True)
-class Got:
-    """The text that a read tool prints. `skip_reason` is set if the text is not a file's, or is not reliable."""
+class ToolOutput:
+    """The text that a read tool or a command prints. `skip_reason` is set if the text is not a file's, is not reliable,
+    or may end anywhere, and if nothing ran."""
 
     text: str
     exit_code: int = 0
     skip_reason: Reason | None = None
 
 
-def read_lines(path: str, start: int, end: int | None, *, numbered: bool) -> Got:
+def read_lines(path: str, start: int, end: int | None, *, numbered: bool) -> ToolOutput:
     """Return lines `start` to `end` (1-based, inclusive; None: to the end) of a regular file. A range past the end is
     empty. Never raise: if the file cannot be read, return one line that says why, and exit code 1."""
     if start < 1 or (end is not None and end < start):
@@ -120,12 +121,10 @@ def read_lines(path: str, start: int, end: int | None, *, numbered: bool) -> Got
         return _refused(path, f"lines {start} to {end} are not a range: {why}")
     try:
         data, is_stable = read_stable(path, lambda fd, state: _read(fd, state.st_size, end))
-    except OSError as error:
-        return _refused(path, error.strerror or str(error))
-    except ValueError as error:  # a NUL or a lone surrogate in the path; not a regular file; too large
-        return _refused(path, str(error))
+    except (OSError, ValueError) as error:  # ValueError: a bad path, not a regular file, or too large
+        return _refused(path, getattr(error, "strerror", None) or str(error))
     text = _slice(data, start, end).decode("utf-8", "replace")
-    return Got(_number(text, start) if numbered else text, skip_reason=None if is_stable else Reason.UNSTABLE)
+    return ToolOutput(_number(text, start) if numbered else text, skip_reason=None if is_stable else Reason.UNSTABLE)
 
 
 def _read(fd: int, size: int, end: int | None) -> bytes:
@@ -176,9 +175,9 @@ def _number(text: str, start: int) -> str:
     return "\n".join(f"{number:6}\t{line}" for number, line in enumerate(lines, start)) + final
 
 
-def _refused(path: str, why: str) -> Got:
+def _refused(path: str, why: str) -> ToolOutput:
     name = path if path.isprintable() else repr(path)  # one line, and text that can be encoded
-    return Got(f"readcache: cannot read {name}: {why}\n", 1, Reason.UNREADABLE)
+    return ToolOutput(f"readcache: cannot read {name}: {why}\n", 1, Reason.UNREADABLE)
 
 
 def real_paths(names: Iterable[str], directory: str) -> frozenset[str]:

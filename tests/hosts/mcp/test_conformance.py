@@ -13,7 +13,7 @@ import pytest
 
 from readcache import Mode, Policy
 from readcache.serve.mcp.readers import McpReaders
-from readcache.serve.mcp.tools import McpRequest, McpTools
+from readcache.serve.mcp.tools import McpTools
 from readcache.testing.conformance import Conformance, make_project
 from readcache.testing.hosts import Bash, Clear, Compact, Delegate, Edit, Read, Rewind, Seen, Step
 from tests.hosts.mcp.client import NOW, Connected, Got, connected
@@ -56,7 +56,7 @@ class Direct:
         async def progress(so_far: float, total: float, words: str) -> None:
             """Nobody wants to know."""
 
-        found = await self.tools.call(name, given, McpRequest(meta, [self.tools.root], progress))
+        found = await self.tools.call(name, given, meta, [self.tools.root], progress)
         text = "\n".join(part["text"] for part in found["content"])
         return Got(text, found.get("structuredContent") or {}, bool(found.get("isError")))
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from readcache import Sessions
 from readcache.hosts.claude_code.proof import TranscriptProof
-from readcache.hosts.hooks import end_event
 from readcache.hosts.judged_lists import JudgedLists, ListChanges, ListPart, entries
 from readcache.hosts.tool_results import ShellDirectory, answer_tool, put_back, tool_kinds
 from readcache.transcripts import codex
@@ -123,7 +122,7 @@ ADAPTERS = (
     ),
     guarded(
         "an answer that a host did not get counts as shown",
-        takes(end_event, lambda **_: {"was_shown": True}),
+        takes(Sessions.end_event, lambda **_: {"was_shown": True}),
         "hosts_core/test_codex.py::test_what_a_hook_could_not_tell_its_host_is_shown_again",
     ),
     guarded(

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from readcache import Sessions
 from readcache.core.model.errors import UsageError
-from readcache.hosts.hooks import end_event, hook_answer, hook_settings
 from readcache.log.telemetry import tell_failed
 from readcache.process import failures
 from readcache.process.buffered import chosen_policy
-from readcache.process.settings import Settings
+from readcache.process.settings import Settings, hook_settings
 from readcache.process.state import is_off, store_file
 from readcache.process.tidy import tidy_once_a_day
 from readcache.serve.frames import TAKEN, texts
@@ -25,14 +24,18 @@ MOST_READERS = 320  # held in memory: each has two files open, and a process may
 
 
 class ServedHooks:
-    """Answer hooks by the logs in the store at `path`, an absolute path. Safe to call from any thread."""
+    """Answer hooks by the logs in the store at `path`, an absolute path. Safe to call from any thread.
 
-    def __init__(self, path: str) -> None:
-        self._path = path
+    `answer(host, event, sessions)` returns the answer to an event of that host; see `hosts.hooks.hook_answer`.
+    """
+
+    def __init__(self, path: str, answer: Callable[[str, bytes, Sessions], str]) -> None:
+        self._path, self._answer = path, answer
         self._sessions = Sessions(store=path, local=True, is_off=is_off, most_readers=MOST_READERS)
-        self.calls = 0
+        self.calls = 0  # the number of answered events
 
     def __len__(self) -> int:
+        """Return the number of conversations that are kept in memory for the next event."""
         return len(self._sessions.conversations())
 
     def converse(self, caller: Caller, client: FrameClient) -> None:
@@ -51,11 +54,18 @@ class ServedHooks:
         self.calls += 1
         was_shown = False
         try:
-            text = "" if settings.mode == "off" else _answer(name, data, caller.words, sessions)
+            text = ""
+            if settings.mode != "off":
+                try:
+                    text = self._answer(name, data, sessions)
+                except Exception as error:  # the host continues as without readcache
+                    failures.note_error(f"hook {' '.join(caller.words)}", error)
+                    tell_failed(name)
             client.send(b"T", text.encode())
             was_shown = client.read(MOST_WORD)[0] == b"S"
         finally:
-            end_event(sessions, was_shown=was_shown, keep=True)
+            for failed in sessions.end_event(was_shown=was_shown, keep=True):
+                failures.note(*failed)
         tidy_once_a_day(settings)
 
     def close(self) -> None:
@@ -66,12 +76,3 @@ class ServedHooks:
         """Return the sessions of a directory and a host for one event. Raise UsageError for an invalid setting."""
         key = root, host, settings.policy, settings.mode, settings.clip, settings.protected, settings.restore
         return self._sessions.at(key, root, chosen_policy(settings), host)
-
-
-def _answer(name: str, data: bytes, words: Sequence[str], sessions: Sessions) -> str:
-    try:
-        return hook_answer(name, data, sessions)
-    except Exception as error:  # the host continues as without readcache
-        failures.note_error(f"hook {' '.join(words)}", error)
-        tell_failed(name)
-        return ""
