@@ -31,27 +31,13 @@ from readcache.core.model.unconfirmed import as_counted, shown_chars
 from readcache.log.store.open import open_store, without_password
 from readcache.process.settings import Settings
 from readcache.process.state import is_missing, require_recorded
+from readcache.report.gain import COUNTERS
 
 if TYPE_CHECKING:
     from rich.panel import Panel
 
 LABEL_CHARS = 60  # characters of a command that are always shown
 OTHER_CHARS = 100  # characters of a line without the command
-_COUNTERS = {
-    "calls": "calls that were answered",
-    "output_chars": "characters that they printed, as far as the harness shows them",
-    "shown_chars": "characters of that which were shown, markers included",
-    "tokens_saved": "net of the markers' own, and of what bounced",
-    "bounces": "omissions after which the same bytes were asked for again",
-    "tokens_bounced": "saved by those, and not counted as saved any more",
-    "removed_chars": "shown characters that left the conversation later: pruned, cleared, cut or compacted",
-    "reread_calls": "calls that read again what had left the conversation, within 20 calls",
-    "reread_answered": "those of them that a restored section answered",
-    "turns_avoided": "writes of files that a restored section had put back, and that were not read again",
-    "cache_writes": "prompt caches that a mended marker broke, and nothing else",
-    "missed": "tool results that were not judged, and shown as they were",
-    "tokens_saved_if_on": "would have been saved, had readcache not only advised",
-}
 SECONDS = 0.5  # between two checks of the store
 ABOVE_AND_BELOW = 4  # lines of the terminal outside the table's rows
 
@@ -113,13 +99,13 @@ def log_command(options: argparse.Namespace, settings: Settings) -> int:
 def stats_command(options: argparse.Namespace, settings: Settings) -> int:
     """Print the counters of one reader, as a table or as JSON. Return 0."""
     with open_recorded(settings, options.at) as (session, cursor):
-        counts = {**dict.fromkeys(_COUNTERS, 0), **cursor.view.calls.counts}
+        counts = {**dict.fromkeys(COUNTERS, 0), **cursor.view.calls.counts}
     if options.json:
         print(json.dumps({"session": session.session_id, "agent": session.agent_id, **counts}))
         return 0
     why = {reason.value: reason.why for reason in Reason}
-    reasons = sorted((name for name in counts if name not in _COUNTERS), key=lambda name: (-counts[name], name))
-    rows = [(name, counts[name], _COUNTERS[name]) for name in _COUNTERS]
+    reasons = sorted((name for name in counts if name not in COUNTERS), key=lambda name: (-counts[name], name))
+    rows = [(name, counts[name], COUNTERS[name]) for name in COUNTERS]
     rows += [(name, counts[name], why.get(name, "")) for name in reasons]
     print_table(rows, width(NO_TERMINAL))
     return 0

@@ -7,15 +7,27 @@ from datetime import timedelta
 from typing import Any
 
 from readcache.core.model.calls import MISSED
+from readcache.report.answered import AnsweredCall
 from readcache.report.log_check import MOST_NAMED
 from readcache.report.totals import Gain, Totals, coverage_of
 
 # The counters of `Session.stats` that are numbers of calls, characters and tokens. The other counters are reasons.
-SUMS = (
-    *("calls", "output_chars", "shown_chars", "tokens_saved", "bounces", "tokens_bounced"),
-    *("removed_chars", "reread_calls", "reread_answered", "turns_avoided", "cache_writes", "tokens_saved_if_on"),
-    "missed",
-)
+COUNTERS = {
+    "calls": "calls that were answered",
+    "output_chars": "characters that they printed, as far as the harness shows them",
+    "shown_chars": "characters of that which were shown, markers included",
+    "tokens_saved": "net of the markers' own, and of what bounced",
+    "bounces": "omissions after which the same bytes were asked for again",
+    "tokens_bounced": "saved by those, and not counted as saved any more",
+    "removed_chars": "shown characters that left the conversation later: pruned, cleared, cut or compacted",
+    "reread_calls": "calls that read again what had left the conversation, within 20 calls",
+    "reread_answered": "those of them that a restored section answered",
+    "turns_avoided": "writes of files that a restored section had put back, and that were not read again",
+    "cache_writes": "prompt caches that a mended marker broke, and nothing else",
+    "missed": "tool results that were not judged, and shown as they were",
+    "tokens_saved_if_on": "would have been saved, had readcache not only advised",
+}
+SUMS = tuple(AnsweredCall(0, "", "", "", "").sums())  # the names of the other sums
 WIDTH = 100  # columns; a narrow terminal has fewer
 LABEL, CELL = 36, 11  # columns of a row's name, and the least for each span of days
 NAME, NUMBERS, BAR = 24, 51, 30  # columns of a group: the least for its name, for its numbers, the most for its bar
@@ -46,29 +58,9 @@ def gain_json(gain: Gain, price: float | None = None) -> dict[str, Any]:
 
 
 def _object(totals: Totals, price: float | None) -> dict[str, Any]:
-    sums = _plain_sums(totals, price)
-    counters = {name: totals.counts[name] for name in SUMS} | {n: c for n, c in sorted(totals.counts.items()) if c}
-    return {"counters": counters, **{name: value for name, value in sums.items() if name not in SUMS}}
-
-
-def _plain_sums(totals: Totals, price: float | None) -> dict[str, float]:
-    """Return sums of characters and tokens by name. The `priced_` sums are in units of uncached input."""
-    known: dict[str, float] = {name: totals.counts[name] for name in SUMS}
-    known |= {
-        "results_cut": totals.shortened,
-        "rereads_in_view": totals.rereads_in_view,
-        "rereads_in_view_answered": totals.rereads_in_view_answered,
-        "results_cut_chars": totals.shortened_chars,
-        "chars_saved": totals.chars_saved,
-        "chars_bounced": totals.chars_bounced,
-        "priced_tokens": round(totals.priced_tokens, 2),
-        "priced_bounced": round(totals.priced_bounced, 2),
-        "priced_turns": round(totals.priced_turns, 2),
-        "priced_net": round(totals.priced_net, 2),
-        "priced_chars_net": round(totals.priced_chars, 2),
-        "priced_output_chars": round(totals.priced_output, 2),
-    }
-    return known if price is None else {**known, "money": round(totals.priced_net * price / 1e6, 6)}
+    counters = dict.fromkeys(COUNTERS, 0) | {name: count for name, count in sorted(totals.counts.items()) if count}
+    money = {} if price is None else {"money": round(totals.sums["priced_net"] * price / 1e6, 6)}
+    return {"counters": counters, **{name: round(totals.sums[name], 2) for name in SUMS}, **money}
 
 
 def gain_table(
@@ -149,29 +141,29 @@ def _rows(gain: Gain, price: float | None) -> Iterator[tuple[str, Callable[[Tota
     if gain.total.counts["removed_chars"]:
         yield "  soon read again what had left", lambda t: f"{t.counts['reread_calls']:,}"
         yield "    answered by a restored section", lambda t: f"{t.counts['reread_answered']:,}"
-    yield "  asked for what still stood there", lambda t: f"{t.rereads_in_view:,}"
-    yield "    answered by a marker", lambda t: f"{t.rereads_in_view_answered:,}"
+    yield "  asked for what still stood there", lambda t: f"{t.sums['rereads_in_view']:,}"
+    yield "    answered by a marker", lambda t: f"{t.sums['rereads_in_view_answered']:,}"
     yield (
         "  provoked by a marker: bounces",
-        lambda t: f"{t.counts['bounces']:,} ({_share(t.counts['bounces'], t.shortened)})",
+        lambda t: f"{t.counts['bounces']:,} ({_share(t.counts['bounces'], t.sums['results_cut'])})",
     )
     yield "prompt caches that a marker broke", lambda t: f"{t.counts['cache_writes']:,}"
     yield "output of tools, characters", lambda t: f"{t.counts['output_chars']:,}"
-    yield "results with something left out", lambda t: f"{t.shortened:,}"
+    yield "results with something left out", lambda t: f"{t.sums['results_cut']:,}"
     if gain.total.counts["unconfirmed"]:
         yield "  unconfirmed: counted as shown in full", lambda t: f"{t.counts['unconfirmed']:,}"
     yield "saved, tokens net of markers", lambda t: f"{t.saved:,}"
     yield "  bounced: asked for again at once", lambda t: _less(t.counts["tokens_bounced"])
     yield "  left", lambda t: f"{t.counts['tokens_saved']:,}"
-    yield "  of the results that were cut", lambda t: _share(t.chars_net, t.shortened_chars)
+    yield "  of the results that were cut", lambda t: _share(t.chars_net, t.sums["results_cut_chars"])
     yield "  of all output that readcache saw", lambda t: _share(t.chars_net, t.counts["output_chars"])
-    yield "priced while carried, input tokens", lambda t: f"{t.priced_tokens:,.0f}"
-    yield "  what bounced", lambda t: _less(t.priced_bounced)
-    yield "  a turn for each bounce", lambda t: _less(t.priced_turns)
-    yield "  left", lambda t: f"{t.priced_net:,.0f}"
-    yield "  of all output, priced alike", lambda t: _share(t.priced_chars, t.priced_output)
+    yield "priced while carried, input tokens", lambda t: f"{t.sums['priced_tokens']:,.0f}"
+    yield "  what bounced", lambda t: _less(t.sums["priced_bounced"])
+    yield "  a turn for each bounce", lambda t: _less(t.sums["priced_turns"])
+    yield "  left", lambda t: f"{t.sums['priced_net']:,.0f}"
+    yield "  of all output, priced alike", lambda t: _share(t.sums["priced_chars_net"], t.sums["priced_output_chars"])
     if price is not None:
-        yield f"  in money, at {price:g} a million tokens", lambda t: f"{t.priced_net * price / 1e6:,.2f}"
+        yield f"  in money, at {price:g} a million tokens", lambda t: f"{t.sums['priced_net'] * price / 1e6:,.2f}"
     if gain.total.counts["removed_chars"]:
         yield "characters that left the view later", lambda t: f"{t.counts['removed_chars']:,}"
     if gain.total.counts["tokens_saved_if_on"]:

@@ -139,8 +139,8 @@ def test_a_verdict_in_money_and_turns_stands_first(page: Node) -> None:
     (said,) = [p.text for p in page.all("p", "verdict")]
     assert said.startswith(f"{100 * gain.chars_net / gain.counts['output_chars']:.1f}\xa0% of what tools printed")
     assert "After deducting 2 turns spent asking again" in said
-    assert f"worth {gain.priced_net:+,.0f} uncached input tokens" in said
-    assert f"${abs(gain.priced_net) * 3 / 1e6:.3f} at $3 a million" in said
+    assert f"worth {gain.sums['priced_net']:+,.0f} uncached input tokens" in said
+    assert f"${abs(gain.sums['priced_net']) * 3 / 1e6:.3f} at $3 a million" in said
 
 
 @pytest.mark.parametrize(("mode", "said"), [(Mode.ON, "Nothing was left out."), (Mode.ADVISE, "only advised")])

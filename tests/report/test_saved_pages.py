@@ -75,8 +75,8 @@ def test_each_session_and_day_has_a_bar_with_the_figures_of_the_table() -> None:
 def test_the_verdict_of_all_sessions_is_in_money_of_the_given_price() -> None:
     gain = saving(["a", "b"])
     (said,) = [p.text for p in gain_as_page(gain, 15.0).all("p", "verdict")]
-    assert f"worth {gain.total.priced_net:+,.0f} uncached input tokens" in said
-    assert said.endswith(f"${gain.total.priced_net * 15 / 1e6:.3f} at $15 a million.")
+    assert f"worth {gain.total.sums['priced_net']:+,.0f} uncached input tokens" in said
+    assert said.endswith(f"${gain.total.sums['priced_net'] * 15 / 1e6:.3f} at $15 a million.")
     assert "2 of 2 markers stand for lines" in gain_as_page(gain).text
 
 

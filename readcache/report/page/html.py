@@ -56,7 +56,7 @@ def attributes(**values: str | int | bool | None) -> str:
     return "".join(parts)
 
 
-def number(value: int) -> str:
+def number(value: float) -> str:
     """Return the number as `12,345`, with a minus sign that is as wide as a digit."""
     return f"{value:,}".replace("-", "−")
 

@@ -54,12 +54,12 @@ def verdict_of(totals: Totals, price: float = DOLLARS) -> str:
     counts = totals.counts
     if would := counts["tokens_saved_if_on"]:
         return f"readcache only advised: it would have left out about {number(would)} tokens."
-    if not totals.shortened:
+    if not totals.sums["results_cut"]:
         return "Nothing was left out."
     share = f"{100 * totals.chars_net / counts['output_chars']:.1f}&nbsp;% of what tools printed"
     turns = f"{plural(counts['bounces'], 'turn')} spent asking again"
-    worth = f"{totals.priced_net:+,.0f} uncached input tokens"
-    sign, money = "-" if totals.priced_net < 0 else "", abs(totals.priced_net) * price / 1e6
+    worth = f"{totals.sums['priced_net']:+,.0f} uncached input tokens"
+    sign, money = "-" if totals.sums["priced_net"] < 0 else "", abs(totals.sums["priced_net"]) * price / 1e6
     return (
         f"{share} was left out, net of markers. After deducting {turns}, that is worth {worth}: "
         f"{sign}${money:,.3f} at ${price:g} a million."
