@@ -194,7 +194,7 @@ def _of_transcripts(path: str, preset: str) -> Iterator[_Verdict]:
     if not conversations:
         raise ReadcacheError(f"no conversation found in {path}")
     for recording in (reader for readers in conversations for reader in readers):
-        totals = replay_recording(recording, {preset: Policy.named(preset)}).totals.policies[preset]
+        totals = replay_recording(recording, {preset: Policy.named(preset)}).policies[preset]
         who = f"{recording.name}, {recording.reader}"
         faults = [f"{who}, call {fault}" for fault in totals.wrong]
         yield _Verdict(who, totals.counts["markers"] - totals.counts["wrong"], faults)

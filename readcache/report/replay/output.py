@@ -6,11 +6,11 @@ Lines of text are not wrapped. The terminal does that.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from readcache.report.replay.bills import CHARS_PER_TOKEN
-from readcache.report.replay.conversations import parse_strategy
+from readcache.report.replay.conversations import StrategyCounts, parse_strategy
 from readcache.report.replay.policy_run import WATCHED
 from readcache.report.replay.replay_totals import PolicyTotals, ReplayTotals, Sum, ranked
 
@@ -67,8 +67,9 @@ def _of_results(total: ReplayTotals, policies: Sequence[str]) -> str:
 
 
 def _of_strategies(total: ReplayTotals, policies: Sequence[str]) -> Iterator[str]:
-    recorded = total.strategies["recorded"]
-    fair = {spec: counts for spec, counts in total.strategies.items() if _is_fair(spec, counts, recorded)}
+    recorded = total.strategies["recorded", ""]
+    alone = {spec: counts for (spec, policy), counts in total.strategies.items() if not policy}
+    fair = {spec: counts for spec, counts in alone.items() if _is_fair(spec, counts, recorded)}
     if not fair:
         yield "No other way of keeping the conversations costs less without taking much from the agent."
         return
@@ -76,7 +77,7 @@ def _of_strategies(total: ReplayTotals, policies: Sequence[str]) -> Iterator[str
     strategy, kept = parse_strategy(best), many(recorded["sessions"], "conversation")
     line = _LINES[strategy.kind].format(f"{strategy.above:_}", f"{strategy.down_to:_}")
     yield f"{kept} kept as {best} would have cost {_less(fair[best], recorded)}:\n  {line}"
-    pairs = {name: total.together[best][name] for name in policies}
+    pairs = {name: total.strategies[best, name] for name in policies}
     name = min(pairs, key=lambda name: pairs[name]["bill"])
     if _is_fair(best, pairs[name], recorded) and pairs[name]["bill"] < fair[best]["bill"]:
         line = f'session = Session(policy=Policy.named("{name}"))'
@@ -104,7 +105,7 @@ def table(found: Sum, policies: Sequence[str]) -> list[str | Table]:
     if total.counts["calls"]:
         runs = [total.policies[name] for name in policies]
         parts.append([("", *policies), *_savings(total, runs)])
-        parts += ["", *_strategies(total.strategies, total.together)] if total.strategies else []
+        parts += ["", *_strategies(total.strategies)] if total.strategies else []
         parts += ["", *_tools(total, runs, policies), "", *_after_compactions(total)]
         parts += [line for name in policies for line in _faults(name, total.policies[name])]
     return [*parts, *_left_aside(found)]
@@ -178,19 +179,14 @@ def _immediate_rereads(run: PolicyTotals) -> str:
     return f"{run.counts['bounces']:,} ({share(run.counts['bounces'], run.counts['omissions'])})"
 
 
-def _strategies(
-    strategies: Mapping[str, Counter[str]], together: Mapping[str, Mapping[str, Counter[str]]]
-) -> Iterator[str | Table]:
+def _strategies(strategies: StrategyCounts) -> Iterator[str | Table]:
     """Yield each strategy without a policy and with each policy, compared with a conversation that keeps everything."""
-    none, recorded = strategies["none"], strategies["recorded"]
+    none, recorded = strategies["none", ""], strategies["recorded", ""]
     yield f"{many(none['sessions'], 'conversation')} kept in other ways"
     rows: Table = [("", *_strategy_cells(none, none))]
-    for spec, alone in strategies.items():
-        pairs = {f"  + {name}": one for name, one in together[spec].items()}
-        rows += [
-            (_fitted(label, NAME), *_strategy_cells(one, none).values())
-            for label, one in {spec: alone, **pairs}.items()
-        ]
+    for (spec, policy), one in strategies.items():
+        label = f"  + {policy}" if policy else spec
+        rows.append((_fitted(label, NAME), *_strategy_cells(one, none).values()))
     yield rows
     yield "  the agent is taken to do as it did; each missed need costs one turn, and the lines come back"
     if recorded["expiries"]:
@@ -267,6 +263,8 @@ def _fitted(text: str, size: int) -> str:
 def replay_json(found: Sum, policies: Sequence[str]) -> dict[str, Any]:
     """Return the report as one object for JSON."""
     total = found.total()
+    specs = [spec for spec, policy in total.strategies if not policy]
+    runs = {name: total.policies[name] for name in policies}
     return {
         "verdict": list(verdict(total, policies)),
         "counts": dict(total.counts),
@@ -274,13 +272,13 @@ def replay_json(found: Sum, policies: Sequence[str]) -> dict[str, Any]:
         "tools": {
             name: {"calls": calls, "characters": total.out_by_tool[name]} for name, calls in ranked(total.calls_by_tool)
         },
-        "policies": {name: _policy(total.policies.get(name, PolicyTotals())) for name in policies},
+        "policies": {
+            name: {**run.counts, "by_tool": dict(run.by_tool), "wrong_ones": run.wrong} for name, run in runs.items()
+        },
         "models": dict(total.models),
         "unpriced": dict(total.unpriced),
-        "conversation": {spec: dict(counts) for spec, counts in total.strategies.items()},
-        "together": {
-            spec: {name: dict(counts) for name, counts in pairs.items()} for spec, pairs in total.together.items()
-        },
+        "conversation": {spec: dict(total.strategies[spec, ""]) for spec in specs},
+        "together": {spec: {name: dict(total.strategies[spec, name]) for name in policies} for spec in specs},
         "left_aside": {
             "too_old": found.too_old,
             "copies": found.copies,
@@ -289,12 +287,4 @@ def replay_json(found: Sum, policies: Sequence[str]) -> dict[str, Any]:
             "first_damaged": found.damage.first,
             "not_understood": found.not_understood,
         },
-    }
-
-
-def _policy(totals: PolicyTotals) -> dict[str, Any]:
-    return {
-        **totals.counts,
-        "by_tool": dict(totals.by_tool),
-        "wrong_ones": totals.wrong,
     }
