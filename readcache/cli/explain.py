@@ -15,6 +15,7 @@ from typing import NamedTuple
 from readcache import Outcome
 from readcache.cli.output import say
 from readcache.cli.show import call_of, clock, open_recorded, row, short
+from readcache.cli.status import contexts
 from readcache.core.model.claims import concerns
 from readcache.core.model.errors import ReadcacheError
 from readcache.core.model.events import Delivered, Event, Failed, Origin, Record, Wrote
@@ -146,7 +147,7 @@ def verify_command(options: argparse.Namespace, settings: Settings) -> int:
         verdicts = list(_of_transcripts(source, settings.policy))
     else:
         spec = source if is_store else settings.store_spec()
-        verdicts = list(_of_store(spec, "" if is_store else source or options.session or "", options.agent))
+        verdicts = list(_of_store(spec, None if is_store else source or options.session or None, options.agent))
     for verdict in verdicts:
         for fault in verdict.faults:
             say(f"broken: {fault}")
@@ -163,7 +164,7 @@ def _begins_with(path: str, mark: bytes) -> bool:
         return file.read(len(mark)) == mark
 
 
-def _of_store(spec: str, session: str, agent: str | None) -> Iterator[_Verdict]:
+def _of_store(spec: str, session: str | None, agent: str | None) -> Iterator[_Verdict]:
     """Yield the verdicts about the readers in a store: all, or only the named ones. Raise ReadcacheError if there are
     none."""
     from readcache.report.log_check import LogCheck
@@ -171,11 +172,10 @@ def _of_store(spec: str, session: str, agent: str | None) -> Iterator[_Verdict]:
     require_store(spec)
     require_recorded(spec)
     with closing(open_store(spec)) as store:
-        contexts = [each[:2] for each in store.sessions()]
-        wanted = [pair for pair in contexts if session in ("", pair[0]) and agent in (None, pair[1])]
+        wanted = contexts(store, session, agent)
         if not wanted:
-            raise ReadcacheError(f"{spec} has no session {session!r}: `readcache sessions` lists them")
-        for name, reader in wanted:
+            raise ReadcacheError(f"{spec} has no session {session or ''!r}: `readcache sessions` lists them")
+        for name, reader, *_ in wanted:
             records, check = list(store.records(name, reader)), LogCheck()
             check.begin(name, reader, records)
             for event in events_for(records, reader):

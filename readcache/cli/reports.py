@@ -8,17 +8,16 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from urllib.parse import quote
 
 from readcache.cli.output import print_parts, progress, say, warn, width, write_html
-from readcache.cli.status import coverage, coverage_lines
+from readcache.cli.status import contexts, coverage, coverage_lines
 from readcache.core.model.errors import ReadcacheError, StoreError, UsageError
 from readcache.core.model.events import Record
 from readcache.core.model.policy import Policy
-from readcache.log.store import Store, open_store
+from readcache.log.store import open_store
 from readcache.log.store.open import without_password
 from readcache.process.settings import Settings
 from readcache.process.state import is_missing, require_recorded, state_directory
@@ -49,9 +48,10 @@ def gain_command(options: argparse.Namespace, settings: Settings) -> int:
         price = model.input if price is None else price
     found = Gain(asked)
     with closing(open_store(spec)) as store:
-        if not (contexts := list(_contexts(store, options))) and (options.session or options.agent):
+        # The environment does not choose: an agent may run this command in its own.
+        if not (readers := contexts(store, options.session, options.agent)) and (options.session or options.agent):
             raise ReadcacheError(f"no such session or agent in {without_password(spec)}: see `readcache sessions`")
-        for session, agent, _, newest in contexts:
+        for session, agent, _, newest in readers:
             if found.asked.since is None or newest >= found.asked.since:
                 found.add_reader(session, agent, store.records(session, agent))
     _print(found, options, price)
@@ -77,14 +77,6 @@ def _short(spec: str) -> str:
     except StoreError:
         return "readcache: the store cannot be read, see `readcache doctor`"
     return f"readcache: {problem}" if problem else short_line(found)
-
-
-def _contexts(store: Store, options: argparse.Namespace) -> Iterator[tuple[str, str, int, float]]:
-    """Yield the contexts that the options name."""
-    # The environment does not choose: an agent may run this command in its own.
-    for context in store.sessions():
-        if options.session in (None, context[0]) and options.agent in (None, context[1]):
-            yield context
 
 
 def _asked(options: argparse.Namespace, by: tuple[str, ...]) -> Asked:

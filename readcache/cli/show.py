@@ -7,11 +7,12 @@ import json
 import os
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from readcache import Outcome, Reason, Session
 from readcache.cli.output import NO_TERMINAL, one_line, print_table, warn, width
+from readcache.cli.status import recorded
 from readcache.core.model.cursor import Cursor, NoSuchCall
 from readcache.core.model.errors import ReadcacheError
 from readcache.core.model.events import (
@@ -28,9 +29,9 @@ from readcache.core.model.events import (
 )
 from readcache.core.model.policy import CHARS_PER_TOKEN
 from readcache.core.model.unconfirmed import as_counted, shown_chars
-from readcache.log.store.open import open_store, without_password
+from readcache.log.store.open import without_password
 from readcache.process.settings import Settings
-from readcache.process.state import is_missing, require_recorded
+from readcache.process.state import require_recorded
 from readcache.report.gain import COUNTERS
 
 if TYPE_CHECKING:
@@ -68,16 +69,8 @@ def open_recorded(settings: Settings, at: str | None = None) -> Iterator[tuple[S
         yield session, cursor
 
 
-def recorded(spec: str) -> list[tuple[str, str, int, float]]:
-    """Return the contexts in the store at `spec`, as `Store.sessions`, or an empty list if it does not exist yet."""
-    if is_missing(spec):
-        return []
-    with closing(open_store(spec)) as store:
-        return list(store.sessions())
-
-
 def _newest(spec: str) -> str:
-    newest_first = sorted(recorded(spec), key=lambda context: context[3], reverse=True)
+    newest_first = recorded(spec)
     if not newest_first:
         raise ReadcacheError(
             f"the store {without_password(spec)} is empty: run a command with `readcache run --session ID` first"
@@ -173,14 +166,12 @@ def watch_command(options: argparse.Namespace, settings: Settings) -> int:
     seen: tuple[str, str, int, float] | None = None
     with suppress(KeyboardInterrupt), Live(auto_refresh=False) as live:
         while True:
-            contexts = [each for each in recorded(spec) if options.session in (None, each[0])]
-            contexts = [each for each in contexts if options.agent in (None, each[1])]
-            if not contexts:
+            found = recorded(spec, options.session, options.agent)
+            if not found:
                 raise ReadcacheError("no such session or agent was recorded: see `readcache sessions`")
-            newest = max(contexts, key=lambda each: each[3])
-            if newest != seen:
-                seen = newest
-                with open_recorded(settings._replace(session=newest[0], agent=newest[1])) as (session, cursor):
+            if found[0] != seen:
+                seen = found[0]
+                with open_recorded(settings._replace(session=seen[0], agent=seen[1])) as (session, cursor):
                     live.update(watched(cursor, session.session_id, live.console.size.height), refresh=True)
             time.sleep(SECONDS)
     return 0

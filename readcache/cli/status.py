@@ -11,7 +11,7 @@ from contextlib import closing
 from readcache import __version__
 from readcache.cli.output import say
 from readcache.core.model.errors import ReadcacheError
-from readcache.log.store import open_store
+from readcache.log.store import Store, open_store
 from readcache.process.settings import Settings
 from readcache.process.state import is_missing, is_off, off_file
 from readcache.report.answered import ReaderFold
@@ -21,6 +21,20 @@ _MOST_SESSIONS = 60  # newest sessions that are read; each takes some millisecon
 PAUSED = "off (`readcache off`): everything is shown; `readcache on` switches it on again"
 
 
+def contexts(store: Store, session: str | None = None, agent: str | None = None) -> list[tuple[str, str, int, float]]:
+    """Return `Store.sessions`, the newest first. `session`, `agent`: return only these; None: all."""
+    found = [each for each in store.sessions() if session in (None, each[0]) and agent in (None, each[1])]
+    return sorted(found, key=lambda each: each[3], reverse=True)
+
+
+def recorded(spec: str, session: str | None = None, agent: str | None = None) -> list[tuple[str, str, int, float]]:
+    """Return the `contexts` in the store at `spec`, or an empty list if it does not exist yet."""
+    if is_missing(spec):
+        return []
+    with closing(open_store(spec)) as store:
+        return contexts(store, session, agent)
+
+
 def coverage(spec: str) -> list[HostCoverage]:
     """Return the coverage of each host, from as many of its newest sessions as have enough results together. Raise
     StoreError if the store cannot be read."""
@@ -28,8 +42,7 @@ def coverage(spec: str) -> list[HostCoverage]:
     if is_missing(spec):
         return []
     with closing(open_store(spec)) as store:
-        newest = sorted(store.sessions(), key=lambda context: context[3], reverse=True)[:_MOST_SESSIONS]
-        for session, agent, *_ in newest:
+        for session, agent, *_ in contexts(store)[:_MOST_SESSIONS]:
             calls = ReaderFold(session, agent, None).take(store.records(session, agent))
             host = next((call.host for call in calls if call.host), "")
             known = found.setdefault(host, HostCoverage(host))
@@ -83,18 +96,17 @@ def say_status(settings: Settings) -> int:
     """Print the mode, the hosts, the last session, and the next step. Return 0. Raise ReadcacheError if the store
     cannot be read."""
     from readcache.cli.hosts import memory, switched_on
-    from readcache.cli.show import clock, recorded
+    from readcache.cli.show import clock
     from readcache.hosts.settings_files.switch import Switch
 
     hosts = [
         f"{host.name} {Switch(host, target, memory()).as_remembered().mode} ({target.scope_option()})"
         for host, target in switched_on()
     ]
-    contexts = recorded(settings.store_spec())
     say(f"readcache {__version__}: {PAUSED if is_off() else settings.mode}")
     say(f"hosts: {', '.join(hosts) or 'none is switched on here, or for all of your projects'}")
-    if contexts:
-        name, _, _, at = max(contexts, key=lambda context: context[3])
+    if found := recorded(settings.store_spec()):
+        name, _, _, at = found[0]
         say(f"last session: {name}, {clock(at)}; `readcache gain` says what was saved, `readcache report` shows it")
     else:
         say("last session: none yet")

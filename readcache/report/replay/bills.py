@@ -199,11 +199,6 @@ class Carried:
         """Return the cost so far of one character of call number `at` (from 0)."""
         return self._prices.while_carried(self._calls - 1 - at)
 
-    @property
-    def calls(self) -> int:
-        """Number of results so far."""
-        return self._calls
-
 
 @dataclass(slots=True)
 class _LeftOut:
