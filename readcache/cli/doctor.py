@@ -18,7 +18,8 @@ from contextlib import closing
 
 from readcache import __version__
 from readcache.cli.output import say
-from readcache.cli.status import PAUSED, check_coverage, recorded
+from readcache.cli.sessions import recorded
+from readcache.cli.status import PAUSED, check_coverage
 from readcache.core.model.errors import ReadcacheError
 from readcache.core.model.limits import LARGEST_OUTPUT
 from readcache.core.model.policy import Policy

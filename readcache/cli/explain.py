@@ -13,9 +13,9 @@ from contextlib import closing
 from typing import NamedTuple
 
 from readcache import Outcome
-from readcache.cli.output import say
-from readcache.cli.show import call_of, clock, open_recorded, row, short
-from readcache.cli.status import contexts
+from readcache.cli.output import clock, say
+from readcache.cli.sessions import contexts
+from readcache.cli.show import call_of, open_recorded, row, short
 from readcache.core.model.claims import concerns
 from readcache.core.model.errors import ReadcacheError
 from readcache.core.model.events import Delivered, Event, Failed, Origin, Record, Wrote
@@ -28,6 +28,7 @@ from readcache.core.model.view import View
 from readcache.log.store import open_store
 from readcache.process.settings import Settings, require_store
 from readcache.process.state import require_recorded
+from readcache.report import many
 
 _LAST = 1 << 60  # past the end of any file
 _ORIGINS = {Origin.RESULT: "shown", Origin.COMMAND: "the agent's own command has", Origin.RESTORED: "restored"}
@@ -154,8 +155,7 @@ def verify_command(options: argparse.Namespace, settings: Settings) -> int:
         if verdict.untold:
             say(f"cannot be told: {verdict.who}: {verdict.untold}")
     proven, broken = sum(verdict.proven for verdict in verdicts), any(verdict.faults for verdict in verdicts)
-    readers = f"{len(verdicts):,} reader{'' if len(verdicts) == 1 else 's'}"
-    say(f"{'broken' if broken else 'holds'}: {proven:,} omissions of {readers} proven")
+    say(f"{'broken' if broken else 'holds'}: {proven:,} omissions of {many(len(verdicts), 'reader')} proven")
     return 1 if broken else 0
 
 

@@ -23,7 +23,7 @@ from glob import escape, glob
 from pathlib import Path
 from typing import Any
 
-from readcache.cli.status import contexts
+from readcache.cli.sessions import contexts
 from readcache.core.model.errors import ReadcacheError
 from readcache.core.model.events import Delivered
 from readcache.hosts.host import Host, InstallTarget

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TextIO
@@ -41,6 +42,11 @@ def is_agreed(question: str, otherwise: str) -> bool:
         return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
     except EOFError:  # Ctrl-D
         return False
+
+
+def clock(at: float) -> str:
+    """Return the local time as text. `at`: seconds since the epoch."""
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
 
 
 def one_line(text: str) -> str:

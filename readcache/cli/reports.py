@@ -13,7 +13,8 @@ from dataclasses import replace
 from urllib.parse import quote
 
 from readcache.cli.output import print_parts, progress, say, warn, width, write_html
-from readcache.cli.status import contexts, coverage, coverage_lines
+from readcache.cli.sessions import contexts
+from readcache.cli.status import coverage, coverage_lines
 from readcache.core.model.errors import ReadcacheError, StoreError, UsageError
 from readcache.core.model.events import Record
 from readcache.core.model.policy import Policy
@@ -39,7 +40,7 @@ def gain_command(options: argparse.Namespace, settings: Settings) -> int:
         say(_short(spec))
         return 0
     require_recorded(spec)
-    price, asked = _price(options.price), _asked(options, _groups(options))
+    price, asked = _price(options.price), _asked(options)
     if options.model:
         from readcache.report.replay.bills import built_in_prices, prices_of
 
@@ -79,8 +80,9 @@ def _short(spec: str) -> str:
     return f"readcache: {problem}" if problem else short_line(found)
 
 
-def _asked(options: argparse.Namespace, by: tuple[str, ...]) -> Asked:
+def _asked(options: argparse.Namespace) -> Asked:
     now = time.time()
+    by = (options.by,) if options.by else DIMENSIONS if options.json or options.html else SHOWN
     since = None if options.since is None else seconds_of(options.since, now, "--since")
     until = None if options.until is None else seconds_of(options.until, now, "--until", is_end=True)
     return Asked(_local_day, _local_day(now), since, until, by)
@@ -91,12 +93,6 @@ def _local_day(at: float) -> datetime.date:
         return datetime.date.fromtimestamp(at)
     except (OverflowError, ValueError, OSError):  # a broken clock
         return datetime.date.min
-
-
-def _groups(options: argparse.Namespace) -> tuple[str, ...]:
-    if options.by:
-        return (options.by,)
-    return DIMENSIONS if options.json or options.html else SHOWN
 
 
 def _price(given: str | None) -> float | None:
@@ -161,7 +157,7 @@ def replay_command(options: argparse.Namespace, _: Settings) -> int:
     if options.html:
         from readcache.report.page.savings import replay_page
 
-        write_html(options.html, lambda write: [*map(write, replay_page(replay_json(found, policies)))])
+        write_html(options.html, lambda write: [*map(write, replay_page(found, policies))])
     elif options.json:
         print(json.dumps(replay_json(found, policies), indent=2))
     else:

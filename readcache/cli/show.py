@@ -11,8 +11,8 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from readcache import Outcome, Reason, Session
-from readcache.cli.output import NO_TERMINAL, one_line, print_table, warn, width
-from readcache.cli.status import recorded
+from readcache.cli.output import NO_TERMINAL, clock, one_line, print_table, warn, width
+from readcache.cli.sessions import recorded
 from readcache.core.model.cursor import Cursor, NoSuchCall
 from readcache.core.model.errors import ReadcacheError
 from readcache.core.model.events import (
@@ -113,11 +113,6 @@ def short(label: str) -> str:
     """Return the beginning of a command as one line. It is longer in a wide terminal."""
     label, most = one_line(" ".join(label.split())), max(LABEL_CHARS, width(0) - OTHER_CHARS)
     return label if len(label) <= most else label[: most - 1] + "…"
-
-
-def clock(at: float) -> str:
-    """Return the local time as text. `at`: seconds since the epoch."""
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
 
 
 def call_of(event: Event) -> str:

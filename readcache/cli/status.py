@@ -9,9 +9,10 @@ import os
 from contextlib import closing
 
 from readcache import __version__
-from readcache.cli.output import say
+from readcache.cli.output import clock, say
+from readcache.cli.sessions import contexts, recorded
 from readcache.core.model.errors import ReadcacheError
-from readcache.log.store import Store, open_store
+from readcache.log.store import open_store
 from readcache.process.settings import Settings
 from readcache.process.state import is_missing, is_off, off_file
 from readcache.report.answered import ReaderFold
@@ -19,20 +20,6 @@ from readcache.report.totals import ENOUGH, HostCoverage
 
 _MOST_SESSIONS = 60  # newest sessions that are read; each takes some milliseconds
 PAUSED = "off (`readcache off`): everything is shown; `readcache on` switches it on again"
-
-
-def contexts(store: Store, session: str | None = None, agent: str | None = None) -> list[tuple[str, str, int, float]]:
-    """Return `Store.sessions`, the newest first. `session`, `agent`: return only these; None: all."""
-    found = [each for each in store.sessions() if session in (None, each[0]) and agent in (None, each[1])]
-    return sorted(found, key=lambda each: each[3], reverse=True)
-
-
-def recorded(spec: str, session: str | None = None, agent: str | None = None) -> list[tuple[str, str, int, float]]:
-    """Return the `contexts` in the store at `spec`, or an empty list if it does not exist yet."""
-    if is_missing(spec):
-        return []
-    with closing(open_store(spec)) as store:
-        return contexts(store, session, agent)
 
 
 def coverage(spec: str) -> list[HostCoverage]:
@@ -96,7 +83,6 @@ def say_status(settings: Settings) -> int:
     """Print the mode, the hosts, the last session, and the next step. Return 0. Raise ReadcacheError if the store
     cannot be read."""
     from readcache.cli.hosts import memory, switched_on
-    from readcache.cli.show import clock
     from readcache.hosts.settings_files.switch import Switch
 
     hosts = [

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from readcache.report import many, share
 from readcache.report.replay.bills import CHARS_PER_TOKEN
 from readcache.report.replay.conversations import StrategyCounts, parse_strategy
 from readcache.report.replay.policy_run import WATCHED
@@ -34,17 +35,6 @@ def verdict(total: ReplayTotals, policies: Sequence[str]) -> Iterator[str]:
         yield _of_results(total, policies)
     if total.strategies:
         yield from _of_strategies(total, policies)
-
-
-def share(part: float, total_of: float) -> str:
-    """Return the share as per cent; "n/a" if the total is 0."""
-    return f"{part / total_of:.1%}".replace("%", " %") if total_of else "n/a"
-
-
-def many(count: int, what: str) -> str:
-    """Return the number and the noun, in the plural if needed."""
-    many = what if count == 1 else what[:-1] + "ies" if what.endswith("y") else what + "s"
-    return f"{count:,} {many}"
 
 
 def dollars(millionths: float) -> str:
@@ -104,7 +94,7 @@ def table(found: Sum, policies: Sequence[str]) -> list[str | Table]:
     parts += ["", *_head(total), ""]
     if total.counts["calls"]:
         runs = [total.policies[name] for name in policies]
-        parts.append([("", *policies), *_savings(total, runs)])
+        parts.append([("", *policies), *savings(total.counts, runs)])
         parts += ["", *_strategies(total.strategies)] if total.strategies else []
         parts += ["", *_tools(total, runs, policies), "", *_after_compactions(total)]
         parts += [line for name in policies for line in _faults(name, total.policies[name])]
@@ -142,60 +132,58 @@ def _usage(total: ReplayTotals) -> Iterator[str]:
         yield f"  no prices for {names} ({aside}): give them in --prices FILE"
 
 
-def _savings(total: ReplayTotals, runs: Sequence[PolicyTotals]) -> Table:
-    counts = total.counts
-    rows: list[tuple[str, Callable[[PolicyTotals], str]]] = [
-        ("saved, characters net of markers", lambda run: f"{run.counts['saved']:,}"),
-        ("  of the results that were cut", lambda run: share(run.counts["saved"], run.counts["cut"])),
-        ("  of all tool output", lambda run: share(run.counts["saved"], counts["out"])),
+def savings(counts: Counter[str], runs: Sequence[PolicyTotals]) -> list[tuple[str, ...]]:
+    """Return a row for each measure of the policies: its name, and a cell for each run. `counts`: of all runs."""
+    rows: list[tuple[str, Callable[[Counter[str]], str]]] = [
+        ("saved, characters net of markers", lambda run: f"{run['saved']:,}"),
+        ("  of the results that were cut", lambda run: share(run["saved"], run["cut"])),
+        ("  of all tool output", lambda run: share(run["saved"], counts["out"])),
         ("  of all tool output, less what bounced", lambda run: share(_kept(run), counts["out"])),
-        ("  of all input, by usage fields", lambda run: share(run.counts["saved_input"], counts["prompt"])),
-        ("  of the bill, by usage fields", lambda run: share(run.counts["saved_bill"], counts["bill"])),
-        ("priced while carried, of all tool output", _priced),
+        ("  of all input, by usage fields", lambda run: share(run["saved_input"], counts["prompt"])),
+        ("  of the bill, by usage fields", lambda run: share(run["saved_bill"], counts["bill"])),
+        ("priced while carried, of all tool output", lambda run: share(run["saved_priced"], run["out_priced"])),
         ("break-even: cuts that may cost a turn", _break_even),
-        ("results with something left out", lambda run: f"{run.counts['omissions']:,}"),
-        ("markers", lambda run: f"{run.counts['markers']:,}"),
-        ("bounces: asked for again at once", _immediate_rereads),
-        ("wrong omissions, each one checked", lambda run: f"{run.counts['wrong']:,}"),
+        ("results with something left out", lambda run: f"{run['omissions']:,}"),
+        ("markers", lambda run: f"{run['markers']:,}"),
+        ("bounces: asked for again at once", _bounces),
+        ("wrong omissions, each one checked", lambda run: f"{run['wrong']:,}"),
     ]
-    return [(label, *map(cell, runs)) for label, cell in rows]
+    return [(label, *(cell(run.counts) for run in runs)) for label, cell in rows]
 
 
-def _priced(run: PolicyTotals) -> str:
-    return share(run.counts["saved_priced"], run.counts["out_priced"])
+def _break_even(run: Counter[str]) -> str:
+    return share(run["saved_priced"], run["saved_priced"] + run["turns_priced"])
 
 
-def _break_even(run: PolicyTotals) -> str:
-    saved = run.counts["saved_priced"]
-    return share(saved, saved + run.counts["turns_priced"])
+def _bounces(run: Counter[str]) -> str:
+    return f"{run['bounces']:,} ({share(run['bounces'], run['omissions'])})"
 
 
-def _kept(run: PolicyTotals) -> float:
+def _kept(run: Counter[str]) -> float:
     """Return the characters saved, without the omissions that caused an immediate reread."""
-    return run.counts["saved"] - CHARS_PER_TOKEN * run.counts["tokens_bounced"]
-
-
-def _immediate_rereads(run: PolicyTotals) -> str:
-    return f"{run.counts['bounces']:,} ({share(run.counts['bounces'], run.counts['omissions'])})"
+    return run["saved"] - CHARS_PER_TOKEN * run["tokens_bounced"]
 
 
 def _strategies(strategies: StrategyCounts) -> Iterator[str | Table]:
     """Yield each strategy without a policy and with each policy, compared with a conversation that keeps everything."""
-    none, recorded = strategies["none", ""], strategies["recorded", ""]
-    yield f"{many(none['sessions'], 'conversation')} kept in other ways"
-    rows: Table = [("", *_strategy_cells(none, none))]
-    for (spec, policy), one in strategies.items():
-        label = f"  + {policy}" if policy else spec
-        rows.append((_fitted(label, NAME), *_strategy_cells(one, none).values()))
-    yield rows
+    recorded, rows = strategies["recorded", ""], strategy_rows(strategies)
+    yield f"{many(recorded['sessions'], 'conversation')} kept in other ways"
+    yield [("", *rows[0][1]), *((_fitted(label, NAME), *cells.values()) for label, cells in rows)]
     yield "  the agent is taken to do as it did; each missed need costs one turn, and the lines come back"
     if recorded["expiries"]:
         part = share(recorded["bill_expired"], recorded["bill"])
         yield f"  the cache expired in {many(recorded['expiries'], 'pause')}: {part} of the bill as recorded"
 
 
+def strategy_rows(strategies: StrategyCounts) -> list[tuple[str, dict[str, str]]]:
+    """Return for each strategy, without a policy and with each, its name, and its cells by their headings."""
+    none = strategies["none", ""]
+    return [
+        (f"  + {policy}" if policy else spec, _strategy_cells(one, none)) for (spec, policy), one in strategies.items()
+    ]
+
+
 def _strategy_cells(one: Counter[str], none: Counter[str]) -> dict[str, str]:
-    """Return the cells of a row by their headings."""
     return {
         "bill": share(one["bill"], none["bill"]),
         "money": dollars(one["money"]) if one["money"] else "n/a",
