@@ -19,7 +19,7 @@ from readcache.core.model.events import (
     Forgot,
     Missed,
     Record,
-    Rewound,
+    Removal,
     Wrote,
 )
 from readcache.core.model.policy import Policy, Prices
@@ -32,7 +32,6 @@ from readcache.report.log_check import LogCheck
 PRICES = Policy().prices  # the ratios with which a session weighs its omissions
 # The whole output is shown although its lines are visible: the reader insisted, or a marker was not worth it.
 _SHOWN_AGAIN = (Reason.INSISTED, Reason.NO_GAIN, Reason.NOT_WORTH)
-_TAKES_AWAY = (Compacted, Delivered, Forgot, Rewound)  # these events may remove calls from the view
 
 
 @dataclass
@@ -127,7 +126,7 @@ class ReaderFold:
         if isinstance(event, (Delivered, Amended)):
             self._note_account(event.call_id)
         self._book(event, at, before, [*view.calls.immediate_rereads.items()][immediate_rereads:], carried)
-        if isinstance(event, _TAKES_AWAY):
+        if isinstance(event, Removal | Delivered):  # a call that is answered again replaces the earlier answer
             self._end([call_id for call_id in self._carried if not view.is_visible(call_id)])
 
     def _note_account(self, call_id: str) -> None:

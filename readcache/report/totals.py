@@ -60,20 +60,16 @@ class HostCoverage:
             return ""
         if not self.judged:
             return f"{self._named()}0 of {self.seen} results were judged: {_first(self.missed)}"
-        if not self.not_shortened:
+        if not (markers := self.not_shortened.total()):
             return ""
-        return (
-            f"{self._named()}0 of {self.not_shortened.total()} markers reached the model: {_first(self.not_shortened)}"
-        )
+        return f"{self._named()}0 of {markers} markers reached the model: {_first(self.not_shortened)}"
 
     def line(self) -> str:
         """Return `problem()`. If there is no problem, return a line with the number of results that were not judged;
         "" if all were."""
-        missed = self.missed.total()
-        some = (
-            f"{self._named()}{missed} of {self.seen} results were not judged: {_first(self.missed)}" if missed else ""
-        )
-        return self.problem() or some
+        if (problem := self.problem()) or not self.missed:
+            return problem
+        return f"{self._named()}{self.missed.total()} of {self.seen} results were not judged: {_first(self.missed)}"
 
     def _named(self) -> str:
         return f"{self.host}: " if self.host else ""

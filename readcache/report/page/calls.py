@@ -13,10 +13,10 @@ from readcache.core.model.events import (
     Compacted,
     Delivered,
     Failed,
-    Forgot,
     MappedSpan,
     Missed,
     Origin,
+    Removal,
     Rewound,
     Wrote,
 )
@@ -189,7 +189,7 @@ def _kinds(step: Step) -> list[str]:
         kinds.append("wrote")
     if isinstance(first, Failed):
         kinds.append("failed")
-    if isinstance(first, (Compacted, Forgot, Rewound, Amended)) or _is_restored(step):
+    if isinstance(first, Removal | Amended) or _is_restored(step):
         kinds.append("host")
     if isinstance(first, (Compacted, Rewound)):
         kinds.append("cut")
@@ -228,7 +228,7 @@ def _label(step: Step) -> str:
         return first.label or ", ".join(first.keys or first.possible_writes)
     if isinstance(first, Amended):
         return f"what the harness finally shows of {_call(step)}"
-    if isinstance(first, (Compacted, Forgot, Rewound)):
+    if isinstance(first, Removal):
         return f"{plural(step.gone, 'call')} left the conversation"
     if isinstance(first, Failed):
         return first.detail
@@ -246,7 +246,7 @@ def _body(step: Step) -> Iterator[str]:
     if isinstance(first, Failed):
         yield f"<p>Something of readcache failed ({escaped(first.cause)}), and the real output went through: "
         yield f"{escaped(first.detail)}</p>"
-    elif isinstance(first, (Compacted, Forgot, Rewound)):
+    elif isinstance(first, Removal):
         yield from _shortened(step)
     elif isinstance(first, Amended):
         call = link(step.of) if step.of is not None else "a call that is not known"

@@ -10,20 +10,19 @@ from itertools import count
 from readcache.core.model.cursor import Cursor
 from readcache.core.model.events import (
     Amended,
-    Compacted,
     Delivered,
     Event,
-    Forgot,
     MarkerRecord,
     Origin,
     Record,
-    Rewound,
+    Removal,
     SourceSpan,
     Wrote,
 )
 from readcache.core.model.records import event_for
 from readcache.core.model.text import digest, digest_lines, split_lines
-from readcache.report.page.context import Context, FileRow, Files, ViewSizes, left_out_of, shown_of
+from readcache.core.model.unconfirmed import shown_chars
+from readcache.report.page.context import Context, FileRow, Files, ViewSizes, left_out_of
 
 # Characters. A shorter text is repeated if it occurs again: naming its first occurrence would take as many.
 SHORTEST_SHARED = 400
@@ -92,7 +91,7 @@ class Step:
     def shown(self) -> int:
         """Characters that the step put before the reader: a result, or another text such as a restored section."""
         if self.result is not None:
-            return shown_of(self.result)
+            return shown_chars(self.result)
         return sum(len(text.event.text) for text in self.texts if self.of is None)
 
     @property
@@ -140,7 +139,7 @@ class _TimelineMaker:
         for index in range(last + 1):
             record, before = records[index], cursor.view
             event = event_for(record, self._agent_id)
-            is_removal = isinstance(event, (Compacted, Forgot, Rewound))
+            is_removal = isinstance(event, Removal)
             seen_before = {d.event.call_id for d in before.deliveries} if is_removal else set()
             cursor.step()
             if event is None or index < first:
