@@ -36,8 +36,8 @@ _SQLITE = b"SQLite format 3\0"
 
 
 def explain_command(options: argparse.Namespace, settings: Settings) -> int:
-    """Print a report about a file, with `--at` as it was right after that call. Return 1 if nothing is known about the
-    file."""
+    """Print a report about a file, with `--at` as it was right after that call. Return 1 if the log has no lines of
+    the file, and no read of it."""
     path, at = options.path, options.at
     with open_recorded(settings, at) as (session, cursor):
         view, records = cursor.view, cursor.past

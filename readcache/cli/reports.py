@@ -33,8 +33,8 @@ MOST_NAMED = 5
 
 
 def gain_command(options: argparse.Namespace, settings: Settings) -> int:
-    """Print a table, JSON or one line, or write a page. Return 1 if there are no calls, or if the log does not prove
-    every omission."""
+    """Print a table, JSON or one line, or write a page. Return 1 if nothing was recorded in that time, or if the log
+    does not prove every omission."""
     spec = settings.store_spec()
     if options.short:
         say(_short(spec))
@@ -109,7 +109,7 @@ def _print(found: Gain, options: argparse.Namespace, price: float | None) -> Non
     if options.html:
         from readcache.report.page.savings import gain_page
 
-        write_html(options.html, lambda write: [*map(write, gain_page(found, price))])
+        write_html(options.html, gain_page(found, price))
     elif options.json:
         print(json.dumps(gain_json(found, price), indent=2))
     else:
@@ -157,7 +157,7 @@ def replay_command(options: argparse.Namespace, _: Settings) -> int:
     if options.html:
         from readcache.report.page.savings import replay_page
 
-        write_html(options.html, lambda write: [*map(write, replay_page(found, policies))])
+        write_html(options.html, replay_page(found, policies))
     elif options.json:
         print(json.dumps(replay_json(found, policies), indent=2))
     else:
@@ -178,7 +178,7 @@ def _is_there(path: str) -> bool:
 def report_command(options: argparse.Namespace, settings: Settings) -> int:
     """Write the page, and open it in a browser if it is the default page and stdout is a terminal. Return 0. Raise
     ReadcacheError if nothing is recorded."""
-    from readcache.report.page.page import write_page
+    from readcache.report.page.page import session_page
 
     source, agent = options.source or "", options.agent or ""
     if source and os.path.exists(source):
@@ -191,7 +191,7 @@ def report_command(options: argparse.Namespace, settings: Settings) -> int:
     output = options.output or os.path.join(state_directory(), "report.html")
     if not options.output:
         os.makedirs(state_directory(), mode=0o700, exist_ok=True)
-    write_html(output, lambda write: write_page(records, title, about, write, agent), "; it holds what the agent saw")
+    write_html(output, session_page(records, title, about, agent), "; it holds what the agent saw")
     if not options.output and sys.stdout.isatty():
         import webbrowser
 

@@ -27,7 +27,7 @@ TOOLS = (*DEFAULT_TOOLS, "gsed")
 MARK = ".readcache-shims"  # a file whose lines are the tools, and the version
 _VERSION = f"version={__version__}"
 AGENT_SHELL, AGENT_COMMAND = "agent-shell.sh", "agent-command.sh"
-_UNFIT = ":\n$`\\"  # the first two end a name on PATH; bash expands the others in BASH_ENV
+_UNFIT = ":\n$`\\"  # a colon ends a name on PATH, a newline in `shims.MEMORY`; bash expands the others in BASH_ENV
 BEHIND = ".tool"  # the subdirectory of the scripts, if the client has their names
 SOCKET = ".socket"  # the socket of the server for a sandbox that mounts this directory
 _PLACEHOLDER = re.compile("@([A-Z]+)@")

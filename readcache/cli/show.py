@@ -137,7 +137,7 @@ def _describe(event: Event) -> tuple[str, str, str]:
         return "not judged", f"{event.count:,} results", event.why
     if isinstance(event, Failed):
         return f"failed/{event.cause}", "", event.detail
-    return type(event).__name__.lower(), "", ""  # an event of a compactor
+    return type(event).__name__.lower(), "", ""  # `Rewound`
 
 
 def _delivered(event: Delivered) -> tuple[str, str]:

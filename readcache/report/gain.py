@@ -10,7 +10,7 @@ from readcache.core.model.calls import MISSED
 from readcache.report import many, share
 from readcache.report.answered import AnsweredCall
 from readcache.report.log_check import MOST_NAMED
-from readcache.report.totals import Gain, Totals, coverage_of
+from readcache.report.totals import Gain, Totals
 
 # The counters of `Session.stats` that are numbers of calls, characters and tokens. The other counters are reasons.
 COUNTERS = {
@@ -132,7 +132,7 @@ def _head(gain: Gain) -> Iterator[str]:
         return
     since = f" since {gain.first.isoformat()}" if gain.first else ""
     yield f"{many(len(gain.sessions), 'session')}, {many(calls, 'call')}{since}"
-    yield from coverage_of(gain.missed, calls)
+    yield from gain.coverage()
     yield "Tokens are estimates: by each session's Policy.count_tokens, else a quarter of the characters."
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 
@@ -104,12 +104,6 @@ class Totals:
         return self.sums["chars_saved"] - self.sums["chars_bounced"]
 
 
-def coverage_of(missed: Mapping[str, int], judged: int) -> list[str]:
-    """Return a line for each cause of `missed`: how many of all the host's results were not judged."""
-    seen = judged + sum(missed.values())
-    return [f"{count:,} of {seen:,} results were not judged: {why}" for why, count in missed.items()]
-
-
 @dataclass(frozen=True)
 class Asked:
     """A query for sums of calls. `since`, `until`: seconds since the epoch, without `until` itself; None: no bound.
@@ -155,6 +149,11 @@ class Gain:
     def total(self) -> Totals:
         """The sums of all calls of the query."""
         return self.windows[ALL]
+
+    def coverage(self) -> list[str]:
+        """Return a line for each cause for which results were not judged: how many of all results."""
+        seen = self.total.counts["calls"] + self.missed.total()
+        return [f"{count:,} of {seen:,} results were not judged: {why}" for why, count in self.missed.items()]
 
     def add_reader(self, session: str, agent: str, records: Iterable[Record]) -> None:
         """Add one reader's records, as `Store.records` gives them."""

@@ -26,7 +26,7 @@ from readcache.report.page.html import (
 from readcache.report.replay.conversations import StrategyCounts
 from readcache.report.replay.output import savings, strategy_rows, verdict
 from readcache.report.replay.replay_totals import PolicyTotals, ReplayTotals, Sum, ranked
-from readcache.report.totals import Gain, Totals, coverage_of
+from readcache.report.totals import Gain, Totals
 
 DOLLARS = 3.0  # for a million tokens of input that no cache holds: an example, because the log names no model
 MOST_DAYS = 366  # in the drawing: the last ones
@@ -71,9 +71,7 @@ def gain_page(gain: Gain, price: float | None = None) -> Iterator[str]:
 
 def _gain_main(gain: Gain, price: float | None) -> Iterator[str]:
     yield f'<h2>Totals</h2>\n<p class="verdict">{verdict_of(gain.total, DOLLARS if price is None else price)}</p>\n'
-    yield from (
-        f'<p class="note">{escaped(line)}.</p>' for line in coverage_of(gain.missed, gain.total.counts["calls"])
-    )
+    yield from (f'<p class="note">{escaped(line)}.</p>' for line in gain.coverage())
     proof = gain.proof
     yield f"<p>Omissions checked: {number(proof.proven)} of {plural(proof.markers, 'marker')} stand for lines that "
     yield "were visible then.</p>\n"

@@ -2,8 +2,8 @@
 
 The table `models.json` has a date and a source for each row. The user's own rows take precedence over it. A result is
 written to the provider's prompt cache once. Each later call reads it from there, until it leaves the conversation.
-`Carried` counts this cost in characters, for transcripts without numbers of tokens. `Bill` uses the usage fields of the
-transcript and the prices of its model.
+`Carried` counts this cost in characters, which every transcript has. `Bill` uses the usage fields of the transcript and
+the prices of its model.
 """
 
 from __future__ import annotations
