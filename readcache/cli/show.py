@@ -32,7 +32,7 @@ from readcache.core.model.unconfirmed import as_counted, shown_chars
 from readcache.log.store.open import without_password
 from readcache.process.settings import Settings
 from readcache.process.state import require_recorded
-from readcache.report.gain import COUNTERS
+from readcache.report import COUNTERS
 
 if TYPE_CHECKING:
     from rich.panel import Panel

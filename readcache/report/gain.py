@@ -7,27 +7,11 @@ from datetime import timedelta
 from typing import Any
 
 from readcache.core.model.calls import MISSED
-from readcache.report import many, share
+from readcache.report import COUNTERS, many, share
 from readcache.report.answered import AnsweredCall
 from readcache.report.log_check import MOST_NAMED
 from readcache.report.totals import Gain, Totals
 
-# The counters of `Session.stats` that are numbers of calls, characters and tokens. The other counters are reasons.
-COUNTERS = {
-    "calls": "calls that were answered",
-    "output_chars": "characters that they printed, as far as the harness shows them",
-    "shown_chars": "characters of that which were shown, markers included",
-    "tokens_saved": "net of the markers' own, and of what bounced",
-    "bounces": "omissions after which the same bytes were asked for again",
-    "tokens_bounced": "saved by those, and not counted as saved any more",
-    "removed_chars": "shown characters that left the conversation later: pruned, cleared, cut or compacted",
-    "reread_calls": "calls that read again what had left the conversation, within 20 calls",
-    "reread_answered": "those of them that a restored section answered",
-    "turns_avoided": "writes of files that a restored section had put back, and that were not read again",
-    "cache_writes": "prompt caches that a mended marker broke, and nothing else",
-    "missed": "tool results that were not judged, and shown as they were",
-    "tokens_saved_if_on": "would have been saved, had readcache not only advised",
-}
 SUMS = tuple(AnsweredCall(0, "", "", "", "").sums())  # the names of the other sums
 WIDTH = 100  # columns; a narrow terminal has fewer
 LABEL, CELL = 36, 11  # columns of a row's name, and the least for each span of days

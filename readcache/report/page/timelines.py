@@ -137,15 +137,14 @@ class _TimelineMaker:
         indexes = [index for index, record in enumerate(records) if record.agent_id == self._agent_id]
         cursor, first, last = Cursor(records, self._agent_id), indexes[0], indexes[-1]
         for index in range(last + 1):
-            record, before = records[index], cursor.view
+            record = records[index]
             event = event_for(record, self._agent_id)
-            is_removal = isinstance(event, Removal)
-            seen_before = {d.event.call_id for d in before.deliveries} if is_removal else set()
+            before = {d.event.call_id for d in cursor.view.deliveries} if isinstance(event, Removal) else set()
             cursor.step()
             if event is None or index < first:
                 continue
             step = self._step(record, event)
-            step.gone += len(seen_before - {d.event.call_id for d in cursor.view.deliveries}) if seen_before else 0
+            step.gone += len(before - {d.event.call_id for d in cursor.view.deliveries}) if before else 0
             self._take(step, event)
             self._find_immediate_rereads(step, cursor.view.calls.immediate_rereads)
             self._files.take(event, step.at)

@@ -116,14 +116,10 @@ def _row(path: str, name: str, row: Any) -> ModelPrices:
             raise UsageError(
                 f"{path}: {name} has an unknown field {key!r}{did_you_mean(key, known)}; prices are US dollars"
             )
-        if key in ("date", "source"):
-            is_right, form = isinstance(value, str), "text"
-        else:
-            is_right, form = (
-                type(value) in (int, float) and 0 <= value < float("inf"),
-                "number of 0 or more; prices are US dollars",
-            )
-        if not is_right:
+        is_text = key in ("date", "source")
+        is_number = type(value) in (int, float) and 0 <= value < float("inf")
+        if not (isinstance(value, str) if is_text else is_number):
+            form = "text" if is_text else "number of 0 or more; prices are US dollars"
             raise UsageError(f"{path}: {name}: {key} is {value!r}: give a {form}")
     if not row["input"]:
         raise UsageError(f"{path}: {name}: input is 0, and everything is counted in tokens of input")
