@@ -230,7 +230,7 @@ def _label(step: Step) -> str:
 
 
 def _told(step: Step) -> tuple[str, str, str]:
-    """Return the word, the label and the HTML of a step that is no call: the host told of it, or readcache failed."""
+    """Return the word, the label and the HTML of a failure or of an event of the host; empty texts for a call."""
     first, left = step.events[0], f"{plural(step.gone, 'call')} left the conversation"
     if isinstance(first, Amended):
         number, call = (f"#{step.of.at + 1}", link(step.of)) if step.of is not None else (_UNKNOWN, _UNKNOWN)
