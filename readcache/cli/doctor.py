@@ -18,6 +18,7 @@ from contextlib import closing
 
 from readcache import __version__
 from readcache.cli.output import say
+from readcache.cli.sessions import recorded
 from readcache.cli.status import PAUSED, check_coverage
 from readcache.core.model.errors import ReadcacheError
 from readcache.core.model.limits import LARGEST_OUTPUT
@@ -239,10 +240,8 @@ def _session(settings: Settings) -> str:
         if name := os.environ.get(SESSION_FROM):
             return f"none here: {SESSION_FROM} names {name}, which the host must set for its commands"
         return "none named, so `run` passes everything through: set READCACHE_SESSION"
-    from readcache.cli.show import recorded
-
-    contexts = recorded(settings.store_spec())
-    agents = [f"{agent} has {events} events" for session, agent, events, _ in contexts if session == settings.session]
+    found = recorded(settings.store_spec(), settings.session)
+    agents = [f"{agent} has {events} events" for _, agent, events, _ in found]
     source = f" (as {name} says)" if (name := session_variable(os.environ, settings.session)) else ""
     what = f": {', '.join(agents)}" if agents else ", nothing recorded yet"
     return settings.session + source + what

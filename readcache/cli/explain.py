@@ -13,8 +13,9 @@ from contextlib import closing
 from typing import NamedTuple
 
 from readcache import Outcome
-from readcache.cli.output import say
-from readcache.cli.show import call_of, clock, open_recorded, row, short
+from readcache.cli.output import clock, say
+from readcache.cli.sessions import contexts
+from readcache.cli.show import call_of, open_recorded, row, short
 from readcache.core.model.claims import concerns
 from readcache.core.model.errors import ReadcacheError
 from readcache.core.model.events import Delivered, Event, Failed, Origin, Record, Wrote
@@ -27,6 +28,7 @@ from readcache.core.model.view import View
 from readcache.log.store import open_store
 from readcache.process.settings import Settings, require_store
 from readcache.process.state import require_recorded
+from readcache.report import many
 
 _LAST = 1 << 60  # past the end of any file
 _ORIGINS = {Origin.RESULT: "shown", Origin.COMMAND: "the agent's own command has", Origin.RESTORED: "restored"}
@@ -34,8 +36,8 @@ _SQLITE = b"SQLite format 3\0"
 
 
 def explain_command(options: argparse.Namespace, settings: Settings) -> int:
-    """Print a report about a file, with `--at` as it was right after that call. Return 1 if nothing is known about the
-    file."""
+    """Print a report about a file, with `--at` as it was right after that call. Return 1 if the log has no lines of
+    the file, and no read of it."""
     path, at = options.path, options.at
     with open_recorded(settings, at) as (session, cursor):
         view, records = cursor.view, cursor.past
@@ -146,15 +148,14 @@ def verify_command(options: argparse.Namespace, settings: Settings) -> int:
         verdicts = list(_of_transcripts(source, settings.policy))
     else:
         spec = source if is_store else settings.store_spec()
-        verdicts = list(_of_store(spec, "" if is_store else source or options.session or "", options.agent))
+        verdicts = list(_of_store(spec, None if is_store else source or options.session or None, options.agent))
     for verdict in verdicts:
         for fault in verdict.faults:
             say(f"broken: {fault}")
         if verdict.untold:
             say(f"cannot be told: {verdict.who}: {verdict.untold}")
     proven, broken = sum(verdict.proven for verdict in verdicts), any(verdict.faults for verdict in verdicts)
-    readers = f"{len(verdicts):,} reader{'' if len(verdicts) == 1 else 's'}"
-    say(f"{'broken' if broken else 'holds'}: {proven:,} omissions of {readers} proven")
+    say(f"{'broken' if broken else 'holds'}: {proven:,} omissions of {many(len(verdicts), 'reader')} proven")
     return 1 if broken else 0
 
 
@@ -163,7 +164,7 @@ def _begins_with(path: str, mark: bytes) -> bool:
         return file.read(len(mark)) == mark
 
 
-def _of_store(spec: str, session: str, agent: str | None) -> Iterator[_Verdict]:
+def _of_store(spec: str, session: str | None, agent: str | None) -> Iterator[_Verdict]:
     """Yield the verdicts about the readers in a store: all, or only the named ones. Raise ReadcacheError if there are
     none."""
     from readcache.report.log_check import LogCheck
@@ -171,11 +172,10 @@ def _of_store(spec: str, session: str, agent: str | None) -> Iterator[_Verdict]:
     require_store(spec)
     require_recorded(spec)
     with closing(open_store(spec)) as store:
-        contexts = [each[:2] for each in store.sessions()]
-        wanted = [pair for pair in contexts if session in ("", pair[0]) and agent in (None, pair[1])]
+        wanted = contexts(store, session, agent)
         if not wanted:
-            raise ReadcacheError(f"{spec} has no session {session!r}: `readcache sessions` lists them")
-        for name, reader in wanted:
+            raise ReadcacheError(f"{spec} has no session {session or ''!r}: `readcache sessions` lists them")
+        for name, reader, *_ in wanted:
             records, check = list(store.records(name, reader)), LogCheck()
             check.begin(name, reader, records)
             for event in events_for(records, reader):
@@ -194,7 +194,7 @@ def _of_transcripts(path: str, preset: str) -> Iterator[_Verdict]:
     if not conversations:
         raise ReadcacheError(f"no conversation found in {path}")
     for recording in (reader for readers in conversations for reader in readers):
-        totals = replay_recording(recording, {preset: Policy.named(preset)}).totals.policies[preset]
+        totals = replay_recording(recording, {preset: Policy.named(preset)}).policies[preset]
         who = f"{recording.name}, {recording.reader}"
         faults = [f"{who}, call {fault}" for fault in totals.wrong]
         yield _Verdict(who, totals.counts["markers"] - totals.counts["wrong"], faults)

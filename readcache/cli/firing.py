@@ -23,6 +23,7 @@ from glob import escape, glob
 from pathlib import Path
 from typing import Any
 
+from readcache.cli.sessions import contexts
 from readcache.core.model.errors import ReadcacheError
 from readcache.core.model.events import Delivered
 from readcache.hosts.host import Host, InstallTarget, Scripted
@@ -44,8 +45,7 @@ def recorded_proof(host: str, settings: Settings) -> str:
     folder, spec = dict(kept_transcripts()).get(host), settings.store_spec()
     if folder is not None and not is_missing(spec):
         with closing(open_store(spec)) as store:
-            newest_first = sorted(store.sessions(), key=lambda context: context[3], reverse=True)
-            for session, agent, *_ in newest_first[:NEWEST]:
+            for session, agent, *_ in contexts(store)[:NEWEST]:
                 markers = markers_in(store, session, agent, host)
                 named = f"{escape(folder)}/**/*{escape(session[:8])}*.jsonl"  # Gemini's names have no more
                 for path in glob(named, recursive=True) if markers else ():
@@ -120,8 +120,7 @@ def fire(host: Host, target: InstallTarget) -> bool:
         if model.last is None:
             raise NotFired(f"{name} read no file twice, and {said}")
         with closing(open_store(store)) as opened:
-            readers = [(session, agent) for session, agent, *_ in opened.sessions()]
-            markers = set[str]().union(*(markers_in(opened, *reader, host.name) for reader in readers))
+            markers = set[str]().union(*(markers_in(opened, *each[:2], host.name) for each in opened.sessions()))
     texts = "\n".join(_texts(model.last))
     return texts.count(f"{canary}, line {LINES - 1}") == 1 and any(marker in texts for marker in markers)
 

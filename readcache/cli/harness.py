@@ -166,13 +166,9 @@ def _reach(session: Session, trouble: str) -> None:
 def _name_unknown(session: Session, keep: Collection[str]) -> None:
     """Warn about IDs that are not in the log."""
     # They may be valid: `run` does not record commands that read and write nothing.
-    known = _calls(session)
+    known = {record.event.call_id for record in session.events() if isinstance(record.event, Delivered)}
     if unknown := [name for name in dict.fromkeys(keep) if name not in known]:
         warn(f"unknown call ids, so nothing is kept for them: {', '.join(unknown)}")
-
-
-def _calls(session: Session) -> set[str]:
-    return {record.event.call_id for record in session.events() if isinstance(record.event, Delivered)}
 
 
 def _read_plan(file: str) -> RestorePlan:

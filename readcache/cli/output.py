@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TextIO
@@ -43,6 +44,11 @@ def is_agreed(question: str, otherwise: str) -> bool:
         return False
 
 
+def clock(at: float) -> str:
+    """Return the local time as text. `at`: seconds since the epoch."""
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
+
+
 def one_line(text: str) -> str:
     """Return the text as one line, with newlines and other control characters escaped, such as `\\n`."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
@@ -50,11 +56,11 @@ def one_line(text: str) -> str:
 
 def width(default: int = 80) -> int:
     """Return the terminal's width in columns ($COLUMNS if set), or `default` if stdout is not a terminal. Return at
-    least `NARROWEST`."""
+    least `NARROWEST`, except for a default of 0."""
     import shutil
 
     columns = shutil.get_terminal_size((default, 24)).columns
-    return max(columns, NARROWEST) if columns else columns  # 0 is some callers' default
+    return max(columns, NARROWEST) if columns else 0
 
 
 def say_row(line: str, columns: int, indent: int = 2) -> None:
@@ -188,16 +194,15 @@ def _print(line: str, stream: TextIO | None) -> None:
     print(one_line(line).encode(encoding, "backslashreplace").decode(encoding), file=stream)
 
 
-def write_html(output: str, make: Callable[[Callable[[str], object]], object], note: str = "") -> None:
-    """Write a page to the file `output`, completely or not at all, and print a line about it. For `-`, write to stdout.
+def write_html(output: str, page: Iterable[str], note: str = "") -> None:
+    """Write the parts of a page to the file `output`, and print a line about it. For `-`, write to stdout.
 
-    Only this user can read the file. `make`: writes the page with the function that it gets. `note`: the end of the
-    printed line. Raise UsageError if the file exists and is not a page of readcache. Raise ReadcacheError if it cannot
-    be written.
+    The file is written completely or not at all, and only this user can read it. `note`: the end of the printed line.
+    Raise UsageError if the file exists and is not a page of readcache. Raise ReadcacheError if it cannot be written.
     """
     if output == "-":
         sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]  # the page declares this encoding
-        make(sys.stdout.write)
+        sys.stdout.writelines(page)
         return
     import tempfile
 
@@ -210,7 +215,7 @@ def write_html(output: str, make: Callable[[Callable[[str], object]], object], n
         handle, draft = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".readcache-", suffix=".html")
         try:
             with open(handle, "w", encoding="utf-8", newline="\n") as file:
-                make(file.write)
+                file.writelines(page)
             os.chmod(draft, MODE)
             os.replace(draft, target)
         except BaseException:

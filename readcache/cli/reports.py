@@ -8,17 +8,17 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from urllib.parse import quote
 
 from readcache.cli.output import print_parts, progress, say, warn, width, write_html
+from readcache.cli.sessions import contexts
 from readcache.cli.status import coverage, coverage_lines
 from readcache.core.model.errors import ReadcacheError, StoreError, UsageError
 from readcache.core.model.events import Record
 from readcache.core.model.policy import Policy
-from readcache.log.store import Store, open_store
+from readcache.log.store import open_store
 from readcache.log.store.open import without_password
 from readcache.process.settings import Settings
 from readcache.process.state import is_missing, require_recorded, state_directory
@@ -33,14 +33,14 @@ MOST_NAMED = 5
 
 
 def gain_command(options: argparse.Namespace, settings: Settings) -> int:
-    """Print a table, JSON or one line, or write a page. Return 1 if there are no calls, or if the log does not prove
-    every omission."""
+    """Print a table, JSON or one line, or write a page. Return 1 if nothing was recorded in that time, or if the log
+    does not prove every omission."""
     spec = settings.store_spec()
     if options.short:
         say(_short(spec))
         return 0
     require_recorded(spec)
-    price, asked = _price(options.price), _asked(options, _groups(options))
+    price, asked = _price(options.price), _asked(options)
     if options.model:
         from readcache.report.replay.bills import built_in_prices, prices_of
 
@@ -49,9 +49,10 @@ def gain_command(options: argparse.Namespace, settings: Settings) -> int:
         price = model.input if price is None else price
     found = Gain(asked)
     with closing(open_store(spec)) as store:
-        if not (contexts := list(_contexts(store, options))) and (options.session or options.agent):
+        # The environment does not choose: an agent may run this command in its own.
+        if not (readers := contexts(store, options.session, options.agent)) and (options.session or options.agent):
             raise ReadcacheError(f"no such session or agent in {without_password(spec)}: see `readcache sessions`")
-        for session, agent, _, newest in contexts:
+        for session, agent, _, newest in readers:
             if found.asked.since is None or newest >= found.asked.since:
                 found.add_reader(session, agent, store.records(session, agent))
     _print(found, options, price)
@@ -79,16 +80,9 @@ def _short(spec: str) -> str:
     return f"readcache: {problem}" if problem else short_line(found)
 
 
-def _contexts(store: Store, options: argparse.Namespace) -> Iterator[tuple[str, str, int, float]]:
-    """Yield the contexts that the options name."""
-    # The environment does not choose: an agent may run this command in its own.
-    for context in store.sessions():
-        if options.session in (None, context[0]) and options.agent in (None, context[1]):
-            yield context
-
-
-def _asked(options: argparse.Namespace, by: tuple[str, ...]) -> Asked:
+def _asked(options: argparse.Namespace) -> Asked:
     now = time.time()
+    by = (options.by,) if options.by else DIMENSIONS if options.json or options.html else SHOWN
     since = None if options.since is None else seconds_of(options.since, now, "--since")
     until = None if options.until is None else seconds_of(options.until, now, "--until", is_end=True)
     return Asked(_local_day, _local_day(now), since, until, by)
@@ -99,12 +93,6 @@ def _local_day(at: float) -> datetime.date:
         return datetime.date.fromtimestamp(at)
     except (OverflowError, ValueError, OSError):  # a broken clock
         return datetime.date.min
-
-
-def _groups(options: argparse.Namespace) -> tuple[str, ...]:
-    if options.by:
-        return (options.by,)
-    return DIMENSIONS if options.json or options.html else SHOWN
 
 
 def _price(given: str | None) -> float | None:
@@ -121,7 +109,7 @@ def _print(found: Gain, options: argparse.Namespace, price: float | None) -> Non
     if options.html:
         from readcache.report.page.savings import gain_page
 
-        write_html(options.html, lambda write: [*map(write, gain_page(found, price))])
+        write_html(options.html, gain_page(found, price))
     elif options.json:
         print(json.dumps(gain_json(found, price), indent=2))
     else:
@@ -169,7 +157,7 @@ def replay_command(options: argparse.Namespace, _: Settings) -> int:
     if options.html:
         from readcache.report.page.savings import replay_page
 
-        write_html(options.html, lambda write: [*map(write, replay_page(replay_json(found, policies)))])
+        write_html(options.html, replay_page(found, policies))
     elif options.json:
         print(json.dumps(replay_json(found, policies), indent=2))
     else:
@@ -190,7 +178,7 @@ def _is_there(path: str) -> bool:
 def report_command(options: argparse.Namespace, settings: Settings) -> int:
     """Write the page, and open it in a browser if it is the default page and stdout is a terminal. Return 0. Raise
     ReadcacheError if nothing is recorded."""
-    from readcache.report.page.page import write_page
+    from readcache.report.page.page import session_page
 
     source, agent = options.source or "", options.agent or ""
     if source and os.path.exists(source):
@@ -203,7 +191,7 @@ def report_command(options: argparse.Namespace, settings: Settings) -> int:
     output = options.output or os.path.join(state_directory(), "report.html")
     if not options.output:
         os.makedirs(state_directory(), mode=0o700, exist_ok=True)
-    write_html(output, lambda write: write_page(records, title, about, write, agent), "; it holds what the agent saw")
+    write_html(output, session_page(records, title, about, agent), "; it holds what the agent saw")
     if not options.output and sys.stdout.isatty():
         import webbrowser
 

@@ -1,4 +1,4 @@
-"""`sessions` and `clear`: list the sessions in the store, and delete them."""
+"""`sessions` and `clear`: list the sessions in the store, and delete them. `contexts`: the newest readers of a store."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 from readcache.core.model.errors import ReadcacheError, StoreError, UsageError
 from readcache.process.settings import Settings
-from readcache.process.state import require_recorded
+from readcache.process.state import is_missing, require_recorded
 from readcache.process.tidy import seconds_of
+from readcache.report import many
 
 if TYPE_CHECKING:
+    from readcache.log.store import Store
     from readcache.log.store.redis import RedisStore
     from readcache.log.store.sqlite import SqliteStore
 
@@ -24,20 +26,35 @@ if TYPE_CHECKING:
 _CHOOSE = "give the IDs of sessions, --older-than WHEN, or --all --yes"
 
 
+def contexts(store: Store, session: str | None = None, agent: str | None = None) -> list[tuple[str, str, int, float]]:
+    """Return `Store.sessions`, the newest first. `session`, `agent`: return only these; None: all."""
+    found = [each for each in store.sessions() if session in (None, each[0]) and agent in (None, each[1])]
+    return sorted(found, key=lambda each: each[3], reverse=True)
+
+
+def recorded(spec: str, session: str | None = None, agent: str | None = None) -> list[tuple[str, str, int, float]]:
+    """Return the `contexts` in the store at `spec`, or an empty list if it does not exist yet."""
+    if is_missing(spec):
+        return []
+    from readcache.log.store import open_store
+
+    with closing(open_store(spec)) as store:
+        return contexts(store, session, agent)
+
+
 def sessions_command(options: argparse.Namespace, settings: Settings) -> int:
     """Print a line for each session, newest last, or one JSON object. Return 0."""
-    from readcache.cli.output import NO_TERMINAL, print_table, width
-    from readcache.cli.show import clock
+    from readcache.cli.output import NO_TERMINAL, clock, print_table, width
     from readcache.log.retention import has_content, last_events
 
     with _opened(settings) as store:
-        contexts, size = store.sessions(), store.used_bytes()
-        last = {name: at for name, at in last_events(contexts).items() if has_content(store, name)}
+        readers, size = list(store.sessions()), store.used_bytes()
+        last = {name: at for name, at in last_events(readers).items() if has_content(store, name)}
     rows: list[dict[str, Any]] = [
         {
             "session": name,
-            "readers": sum(context[0] == name for context in contexts),
-            "events": sum(context[2] for context in contexts if context[0] == name),
+            "readers": sum(each[0] == name for each in readers),
+            "events": sum(each[2] for each in readers if each[0] == name),
             "last": at,
         }
         for name, at in last.items()
@@ -73,7 +90,6 @@ def clear_command(options: argparse.Namespace, settings: Settings) -> int:
             raise ReadcacheError(f"no session {unknown[0]} in {store.path}: see `readcache sessions`")
         chosen = [name for name, at in last.items() if at < before and (name in named or not named)]
         non_empty = [name for name in chosen if has_content(store, name)]
-        what = f"{len(non_empty)} session{'' if len(non_empty) == 1 else 's'}"
         is_confirmed = is_some or options.dry_run or (options.all and options.yes)
         if not is_confirmed and not is_agreed(f"Delete all sessions ({len(non_empty)}) in {store.path}?", _CHOOSE):
             say("nothing was deleted")
@@ -86,7 +102,8 @@ def clear_command(options: argparse.Namespace, settings: Settings) -> int:
         size = store.used_bytes()
     for name in non_empty if options.dry_run else ():
         say(f"would delete {name}")
-    say(f"{'would delete' if options.dry_run else 'deleted'} {what}; {store.path} holds {size:,} bytes")
+    done = "would delete" if options.dry_run else "deleted"
+    say(f"{done} {many(len(non_empty), 'session')}; {store.path} holds {size:,} bytes")
     return 0
 
 

@@ -27,7 +27,7 @@ TOOLS = (*DEFAULT_TOOLS, "gsed")
 MARK = ".readcache-shims"  # a file whose lines are the tools, and the version
 _VERSION = f"version={__version__}"
 AGENT_SHELL, AGENT_COMMAND = "agent-shell.sh", "agent-command.sh"
-_UNFIT = ":\n$`\\"  # the first two end a name on PATH; bash expands the others in BASH_ENV
+_UNFIT = ":\n$`\\"  # a colon ends a name on PATH, a newline in `shims.MEMORY`; bash expands the others in BASH_ENV
 BEHIND = ".tool"  # the subdirectory of the scripts, if the client has their names
 SOCKET = ".socket"  # the socket of the server for a sandbox that mounts this directory
 _PLACEHOLDER = re.compile("@([A-Z]+)@")
@@ -35,9 +35,8 @@ _PLACEHOLDER = re.compile("@([A-Z]+)@")
 
 def shim_sources() -> str:
     """Return the directory with the sources of the shims: inside an installed package, or shims/ of a checkout."""
-    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    installed = os.path.join(package, "_shims")
-    return installed if os.path.isdir(installed) else os.path.join(os.path.dirname(package), "shims")
+    installed = os.path.join(_package(), "_shims")
+    return installed if os.path.isdir(installed) else os.path.join(os.path.dirname(_package()), "shims")
 
 
 def find_client() -> str:
@@ -171,8 +170,9 @@ def find_problem(directory: str) -> Iterator[str]:
         yield problem
     options = [] if tools == DEFAULT_TOOLS else ["--tools", *tools]
     again = shlex.join(["readcache", "shims", "install", directory, *options])
-    for path in _changed(directory, tools):
-        yield f"{path} is not what readcache {__version__} at {_package()} installs: say `{again}`"
+    for name, (content, mode) in _files(directory, tools, find_client()).items():
+        if not _has_content(path := os.path.join(directory, name), content, mode):
+            yield f"{path} is not what readcache {__version__} at {_package()} installs: say `{again}`"
     search = ":".join(d for d in os.environ.get("PATH", os.defpath).split(":") if find_tools(d or ".") is None)
     for name in tools:
         if shutil.which(name, path=search) is None:
@@ -182,14 +182,6 @@ def find_problem(directory: str) -> Iterator[str]:
             "/proc/self/fdinfo shows no inode numbers (Linux 5.14 does), so that shims pass everything through: "
             "use `readcache run -c`"
         )
-
-
-def _changed(directory: str, tools: Sequence[str]) -> Iterator[str]:
-    """Yield the paths of the files that differ from this version's."""
-    for name, (content, mode) in _files(directory, tools, find_client()).items():
-        path = os.path.join(directory, name)
-        if not _has_content(path, content, mode):
-            yield path
 
 
 def socket_beside(directory: str) -> str:

@@ -7,11 +7,12 @@ import json
 import os
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from readcache import Outcome, Reason, Session
-from readcache.cli.output import NO_TERMINAL, one_line, print_table, warn, width
+from readcache.cli.output import NO_TERMINAL, clock, one_line, print_table, warn, width
+from readcache.cli.sessions import recorded
 from readcache.core.model.cursor import Cursor, NoSuchCall
 from readcache.core.model.errors import ReadcacheError
 from readcache.core.model.events import (
@@ -28,30 +29,16 @@ from readcache.core.model.events import (
 )
 from readcache.core.model.policy import CHARS_PER_TOKEN
 from readcache.core.model.unconfirmed import as_counted, shown_chars
-from readcache.log.store.open import open_store, without_password
+from readcache.log.store.open import without_password
 from readcache.process.settings import Settings
-from readcache.process.state import is_missing, require_recorded
+from readcache.process.state import require_recorded
+from readcache.report import COUNTERS
 
 if TYPE_CHECKING:
     from rich.panel import Panel
 
 LABEL_CHARS = 60  # characters of a command that are always shown
 OTHER_CHARS = 100  # characters of a line without the command
-_COUNTERS = {
-    "calls": "calls that were answered",
-    "output_chars": "characters that they printed, as far as the harness shows them",
-    "shown_chars": "characters of that which were shown, markers included",
-    "tokens_saved": "net of the markers' own, and of what bounced",
-    "bounces": "omissions after which the same bytes were asked for again",
-    "tokens_bounced": "saved by those, and not counted as saved any more",
-    "removed_chars": "shown characters that left the conversation later: pruned, cleared, cut or compacted",
-    "reread_calls": "calls that read again what had left the conversation, within 20 calls",
-    "reread_answered": "those of them that a restored section answered",
-    "turns_avoided": "writes of files that a restored section had put back, and that were not read again",
-    "cache_writes": "prompt caches that a mended marker broke, and nothing else",
-    "missed": "tool results that were not judged, and shown as they were",
-    "tokens_saved_if_on": "would have been saved, had readcache not only advised",
-}
 SECONDS = 0.5  # between two checks of the store
 ABOVE_AND_BELOW = 4  # lines of the terminal outside the table's rows
 
@@ -82,16 +69,8 @@ def open_recorded(settings: Settings, at: str | None = None) -> Iterator[tuple[S
         yield session, cursor
 
 
-def recorded(spec: str) -> list[tuple[str, str, int, float]]:
-    """Return the contexts in the store at `spec`, as `Store.sessions`, or an empty list if it does not exist yet."""
-    if is_missing(spec):
-        return []
-    with closing(open_store(spec)) as store:
-        return list(store.sessions())
-
-
 def _newest(spec: str) -> str:
-    newest_first = sorted(recorded(spec), key=lambda context: context[3], reverse=True)
+    newest_first = recorded(spec)
     if not newest_first:
         raise ReadcacheError(
             f"the store {without_password(spec)} is empty: run a command with `readcache run --session ID` first"
@@ -113,13 +92,13 @@ def log_command(options: argparse.Namespace, settings: Settings) -> int:
 def stats_command(options: argparse.Namespace, settings: Settings) -> int:
     """Print the counters of one reader, as a table or as JSON. Return 0."""
     with open_recorded(settings, options.at) as (session, cursor):
-        counts = {**dict.fromkeys(_COUNTERS, 0), **cursor.view.calls.counts}
+        counts = {**dict.fromkeys(COUNTERS, 0), **cursor.view.calls.counts}
     if options.json:
         print(json.dumps({"session": session.session_id, "agent": session.agent_id, **counts}))
         return 0
     why = {reason.value: reason.why for reason in Reason}
-    reasons = sorted((name for name in counts if name not in _COUNTERS), key=lambda name: (-counts[name], name))
-    rows = [(name, counts[name], _COUNTERS[name]) for name in _COUNTERS]
+    reasons = sorted((name for name in counts if name not in COUNTERS), key=lambda name: (-counts[name], name))
+    rows = [(name, counts[name], COUNTERS[name]) for name in COUNTERS]
     rows += [(name, counts[name], why.get(name, "")) for name in reasons]
     print_table(rows, width(NO_TERMINAL))
     return 0
@@ -134,11 +113,6 @@ def short(label: str) -> str:
     """Return the beginning of a command as one line. It is longer in a wide terminal."""
     label, most = one_line(" ".join(label.split())), max(LABEL_CHARS, width(0) - OTHER_CHARS)
     return label if len(label) <= most else label[: most - 1] + "…"
-
-
-def clock(at: float) -> str:
-    """Return the local time as text. `at`: seconds since the epoch."""
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
 
 
 def call_of(event: Event) -> str:
@@ -163,7 +137,7 @@ def _describe(event: Event) -> tuple[str, str, str]:
         return "not judged", f"{event.count:,} results", event.why
     if isinstance(event, Failed):
         return f"failed/{event.cause}", "", event.detail
-    return type(event).__name__.lower(), "", ""  # an event of a compactor
+    return type(event).__name__.lower(), "", ""  # `Rewound`
 
 
 def _delivered(event: Delivered) -> tuple[str, str]:
@@ -187,14 +161,12 @@ def watch_command(options: argparse.Namespace, settings: Settings) -> int:
     seen: tuple[str, str, int, float] | None = None
     with suppress(KeyboardInterrupt), Live(auto_refresh=False) as live:
         while True:
-            contexts = [each for each in recorded(spec) if options.session in (None, each[0])]
-            contexts = [each for each in contexts if options.agent in (None, each[1])]
-            if not contexts:
+            found = recorded(spec, options.session, options.agent)
+            if not found:
                 raise ReadcacheError("no such session or agent was recorded: see `readcache sessions`")
-            newest = max(contexts, key=lambda each: each[3])
-            if newest != seen:
-                seen = newest
-                with open_recorded(settings._replace(session=newest[0], agent=newest[1])) as (session, cursor):
+            if found[0] != seen:
+                seen = found[0]
+                with open_recorded(settings._replace(session=seen[0], agent=seen[1])) as (session, cursor):
                     live.update(watched(cursor, session.session_id, live.console.size.height), refresh=True)
             time.sleep(SECONDS)
     return 0

@@ -9,7 +9,8 @@ import os
 from contextlib import closing
 
 from readcache import __version__
-from readcache.cli.output import say
+from readcache.cli.output import clock, say
+from readcache.cli.sessions import contexts, recorded
 from readcache.core.model.errors import ReadcacheError
 from readcache.log.store import open_store
 from readcache.process.settings import Settings
@@ -28,8 +29,7 @@ def coverage(spec: str) -> list[HostCoverage]:
     if is_missing(spec):
         return []
     with closing(open_store(spec)) as store:
-        newest = sorted(store.sessions(), key=lambda context: context[3], reverse=True)[:_MOST_SESSIONS]
-        for session, agent, *_ in newest:
+        for session, agent, *_ in contexts(store)[:_MOST_SESSIONS]:
             calls = ReaderFold(session, agent, None).take(store.records(session, agent))
             host = next((call.host for call in calls if call.host), "")
             known = found.setdefault(host, HostCoverage(host))
@@ -83,18 +83,16 @@ def say_status(settings: Settings) -> int:
     """Print the mode, the hosts, the last session, and the next step. Return 0. Raise ReadcacheError if the store
     cannot be read."""
     from readcache.cli.hosts import memory, switched_on
-    from readcache.cli.show import clock, recorded
     from readcache.hosts.settings_files.switch import Switch
 
     hosts = [
         f"{host.name} {Switch(host, target, memory()).as_remembered().mode} ({target.scope_option()})"
         for host, target in switched_on()
     ]
-    contexts = recorded(settings.store_spec())
     say(f"readcache {__version__}: {PAUSED if is_off() else settings.mode}")
     say(f"hosts: {', '.join(hosts) or 'none is switched on here, or for all of your projects'}")
-    if contexts:
-        name, _, _, at = max(contexts, key=lambda context: context[3])
+    if found := recorded(settings.store_spec()):
+        name, _, _, at = found[0]
         say(f"last session: {name}, {clock(at)}; `readcache gain` says what was saved, `readcache report` shows it")
     else:
         say("last session: none yet")

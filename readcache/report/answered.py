@@ -19,18 +19,19 @@ from readcache.core.model.events import (
     Forgot,
     Missed,
     Record,
-    Rewound,
+    Removal,
     Wrote,
 )
 from readcache.core.model.policy import Policy, Prices
 from readcache.core.model.records import event_for
-from readcache.core.model.reply import Outcome
+from readcache.core.model.reply import Outcome, Reason
 from readcache.core.model.unconfirmed import counted
 from readcache.core.model.view import View
 from readcache.report.log_check import LogCheck
 
 PRICES = Policy().prices  # the ratios with which a session weighs its omissions
-_TAKES_AWAY = (Compacted, Delivered, Forgot, Rewound)  # these events may remove calls from the view
+# The whole output is shown although its lines are visible: the reader insisted, or a marker was not worth it.
+_SHOWN_AGAIN = (Reason.INSISTED, Reason.NO_GAIN, Reason.NOT_WORTH)
 
 
 @dataclass
@@ -61,6 +62,31 @@ class AnsweredCall:
         """Characters saved, net of markers. Immediate rereads are not subtracted yet. 0 if the harness showed all of
         the output, or would have truncated it."""
         return self.counts["output_chars"] - self.counts["shown_chars"] if self.is_shortened and self.tokens else 0
+
+    def sums(self) -> dict[str, float]:
+        """Return what the call adds to each sum that `readcache gain --json` has beside the session's counters.
+
+        Characters are counted. Tokens are estimates. The unit of the `priced_` sums is a token (or character) of input
+        that no cache holds. A text is written to the provider's cache once. Each later call that carried the text reads
+        it from there. An immediate reread costs what it requested again, and a turn.
+        """
+        counts, price = self.counts, self.price
+        reread = self.chars if counts["tokens_bounced"] else 0
+        was_in_view = self.is_shortened and not counts["reread_answered"]  # its lines had not left the conversation
+        return {
+            "results_cut": self.is_shortened,
+            "rereads_in_view": was_in_view + sum(counts[reason.value] for reason in _SHOWN_AGAIN),
+            "rereads_in_view_answered": was_in_view,
+            "results_cut_chars": counts["output_chars"] if self.is_shortened else 0,
+            "chars_saved": self.chars,
+            "chars_bounced": reread,
+            "priced_tokens": self.tokens * price,
+            "priced_bounced": counts["tokens_bounced"] * price,
+            "priced_turns": self.turns,
+            "priced_net": (self.tokens - counts["tokens_bounced"]) * price - self.turns,
+            "priced_chars_net": (self.chars - reread) * price - PRICES.chars_per_token * self.turns,
+            "priced_output_chars": counts["output_chars"] * price,
+        }
 
 
 class ReaderFold:
@@ -100,7 +126,7 @@ class ReaderFold:
         if isinstance(event, (Delivered, Amended)):
             self._note_account(event.call_id)
         self._book(event, at, before, [*view.calls.immediate_rereads.items()][immediate_rereads:], carried)
-        if isinstance(event, _TAKES_AWAY):
+        if isinstance(event, Removal | Delivered):  # a call that is answered again replaces the earlier answer
             self._end([call_id for call_id in self._carried if not view.is_visible(call_id)])
 
     def _note_account(self, call_id: str) -> None:

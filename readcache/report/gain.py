@@ -7,21 +7,17 @@ from datetime import timedelta
 from typing import Any
 
 from readcache.core.model.calls import MISSED
+from readcache.report import COUNTERS, many, share
+from readcache.report.answered import AnsweredCall
 from readcache.report.log_check import MOST_NAMED
-from readcache.report.totals import Gain, Totals, coverage_of
+from readcache.report.totals import Gain, Totals
 
-# The counters of `Session.stats` that are numbers of calls, characters and tokens. The other counters are reasons.
-SUMS = (
-    *("calls", "output_chars", "shown_chars", "tokens_saved", "bounces", "tokens_bounced"),
-    *("removed_chars", "reread_calls", "reread_answered", "turns_avoided", "cache_writes", "tokens_saved_if_on"),
-    "missed",
-)
+SUMS = tuple(AnsweredCall(0, "", "", "", "").sums())  # the names of the other sums
 WIDTH = 100  # columns; a narrow terminal has fewer
 LABEL, CELL = 36, 11  # columns of a row's name, and the least for each span of days
 NAME, NUMBERS, BAR = 24, 51, 30  # columns of a group: the least for its name, for its numbers, the most for its bar
 MOST_ROWS = 31  # groups, if the query is for one dimension
 FEW_ROWS = 8  # groups, if the query is for several dimensions
-NOTHING = "n/a"  # the share if the total is 0
 FULL_BLOCK, ASCII_BLOCK = "█", "#"
 LEVELS = {FULL_BLOCK: " ▁▂▃▄▅▆▇█", ASCII_BLOCK: " .:-=+*#@"}  # for a day's savings; the lowest is none
 DAYS = 30  # in the line of savings by day
@@ -46,29 +42,9 @@ def gain_json(gain: Gain, price: float | None = None) -> dict[str, Any]:
 
 
 def _object(totals: Totals, price: float | None) -> dict[str, Any]:
-    sums = _plain_sums(totals, price)
-    counters = {name: totals.counts[name] for name in SUMS} | {n: c for n, c in sorted(totals.counts.items()) if c}
-    return {"counters": counters, **{name: value for name, value in sums.items() if name not in SUMS}}
-
-
-def _plain_sums(totals: Totals, price: float | None) -> dict[str, float]:
-    """Return sums of characters and tokens by name. The `priced_` sums are in units of uncached input."""
-    known: dict[str, float] = {name: totals.counts[name] for name in SUMS}
-    known |= {
-        "results_cut": totals.shortened,
-        "rereads_in_view": totals.rereads_in_view,
-        "rereads_in_view_answered": totals.rereads_in_view_answered,
-        "results_cut_chars": totals.shortened_chars,
-        "chars_saved": totals.chars_saved,
-        "chars_bounced": totals.chars_bounced,
-        "priced_tokens": round(totals.priced_tokens, 2),
-        "priced_bounced": round(totals.priced_bounced, 2),
-        "priced_turns": round(totals.priced_turns, 2),
-        "priced_net": round(totals.priced_net, 2),
-        "priced_chars_net": round(totals.priced_chars, 2),
-        "priced_output_chars": round(totals.priced_output, 2),
-    }
-    return known if price is None else {**known, "money": round(totals.priced_net * price / 1e6, 6)}
+    counters = dict.fromkeys(COUNTERS, 0) | {name: count for name, count in sorted(totals.counts.items()) if count}
+    money = {} if price is None else {"money": round(totals.sums["priced_net"] * price / 1e6, 6)}
+    return {"counters": counters, **{name: round(totals.sums[name], 2) for name in SUMS}, **money}
 
 
 def gain_table(
@@ -129,18 +105,18 @@ def short_line(gain: Gain | None) -> str:
     made = f"{seen} call{'' if calls + missed == 1 else 's'} today"
     if not saved and (would := today.counts["tokens_saved_if_on"]):
         return f"readcache only advises: {_size(would)} tokens would be saved, {made}"
-    share = _share(today.chars_net, today.counts["output_chars"])
-    return f"readcache: {share} saved, {_size(saved)} tokens, {made}"
+    net = share(today.chars_net, today.counts["output_chars"])
+    return f"readcache: {net} saved, {_size(saved)} tokens, {made}"
 
 
 def _head(gain: Gain) -> Iterator[str]:
-    sessions, calls = len(gain.sessions), gain.total.counts["calls"]
+    calls = gain.total.counts["calls"]
     if not calls:
         yield "no calls in that time" if gain.asked.has_bounds else "no calls yet"
         return
     since = f" since {gain.first.isoformat()}" if gain.first else ""
-    yield f"{sessions:,} session{'' if sessions == 1 else 's'}, {calls:,} call{'' if calls == 1 else 's'}{since}"
-    yield from coverage_of(gain.missed, calls)
+    yield f"{many(len(gain.sessions), 'session')}, {many(calls, 'call')}{since}"
+    yield from gain.coverage()
     yield "Tokens are estimates: by each session's Policy.count_tokens, else a quarter of the characters."
 
 
@@ -149,29 +125,29 @@ def _rows(gain: Gain, price: float | None) -> Iterator[tuple[str, Callable[[Tota
     if gain.total.counts["removed_chars"]:
         yield "  soon read again what had left", lambda t: f"{t.counts['reread_calls']:,}"
         yield "    answered by a restored section", lambda t: f"{t.counts['reread_answered']:,}"
-    yield "  asked for what still stood there", lambda t: f"{t.rereads_in_view:,}"
-    yield "    answered by a marker", lambda t: f"{t.rereads_in_view_answered:,}"
+    yield "  asked for what still stood there", lambda t: f"{t.sums['rereads_in_view']:,}"
+    yield "    answered by a marker", lambda t: f"{t.sums['rereads_in_view_answered']:,}"
     yield (
         "  provoked by a marker: bounces",
-        lambda t: f"{t.counts['bounces']:,} ({_share(t.counts['bounces'], t.shortened)})",
+        lambda t: f"{t.counts['bounces']:,} ({share(t.counts['bounces'], t.sums['results_cut'])})",
     )
     yield "prompt caches that a marker broke", lambda t: f"{t.counts['cache_writes']:,}"
     yield "output of tools, characters", lambda t: f"{t.counts['output_chars']:,}"
-    yield "results with something left out", lambda t: f"{t.shortened:,}"
+    yield "results with something left out", lambda t: f"{t.sums['results_cut']:,}"
     if gain.total.counts["unconfirmed"]:
         yield "  unconfirmed: counted as shown in full", lambda t: f"{t.counts['unconfirmed']:,}"
     yield "saved, tokens net of markers", lambda t: f"{t.saved:,}"
     yield "  bounced: asked for again at once", lambda t: _less(t.counts["tokens_bounced"])
     yield "  left", lambda t: f"{t.counts['tokens_saved']:,}"
-    yield "  of the results that were cut", lambda t: _share(t.chars_net, t.shortened_chars)
-    yield "  of all output that readcache saw", lambda t: _share(t.chars_net, t.counts["output_chars"])
-    yield "priced while carried, input tokens", lambda t: f"{t.priced_tokens:,.0f}"
-    yield "  what bounced", lambda t: _less(t.priced_bounced)
-    yield "  a turn for each bounce", lambda t: _less(t.priced_turns)
-    yield "  left", lambda t: f"{t.priced_net:,.0f}"
-    yield "  of all output, priced alike", lambda t: _share(t.priced_chars, t.priced_output)
+    yield "  of the results that were cut", lambda t: share(t.chars_net, t.sums["results_cut_chars"])
+    yield "  of all output that readcache saw", lambda t: share(t.chars_net, t.counts["output_chars"])
+    yield "priced while carried, input tokens", lambda t: f"{t.sums['priced_tokens']:,.0f}"
+    yield "  what bounced", lambda t: _less(t.sums["priced_bounced"])
+    yield "  a turn for each bounce", lambda t: _less(t.sums["priced_turns"])
+    yield "  left", lambda t: f"{t.sums['priced_net']:,.0f}"
+    yield "  of all output, priced alike", lambda t: share(t.sums["priced_chars_net"], t.sums["priced_output_chars"])
     if price is not None:
-        yield f"  in money, at {price:g} a million tokens", lambda t: f"{t.priced_net * price / 1e6:,.2f}"
+        yield f"  in money, at {price:g} a million tokens", lambda t: f"{t.sums['priced_net'] * price / 1e6:,.2f}"
     if gain.total.counts["removed_chars"]:
         yield "characters that left the view later", lambda t: f"{t.counts['removed_chars']:,}"
     if gain.total.counts["tokens_saved_if_on"]:
@@ -202,7 +178,7 @@ def _bars(dimension: str, groups: Mapping[str, Totals], block: str, most: int, w
         saved, out = totals.counts["tokens_saved"], totals.counts["output_chars"]
         bar = block * max(saved > 0, round(long * saved / longest)) if long > 0 and longest > 0 else ""
         sizes = (totals.counts["calls"], out) if has_sizes else ()
-        rows.append((f"  {_fitted(name, space - 3)}", *sizes, saved, _share(totals.chars_net, out), bar))
+        rows.append((f"  {_fitted(name, space - 3)}", *sizes, saved, share(totals.chars_net, out), bar))
     yield rows
     if (rest := len(groups) - most) > 0:
         yield f"  and {rest:,} more: --by {dimension} --json has them all"
@@ -211,10 +187,6 @@ def _bars(dimension: str, groups: Mapping[str, Totals], block: str, most: int, w
 def _less(tokens: float) -> str:
     """Return the number with a minus sign, because it is subtracted."""
     return f"{-tokens:,.0f}" if round(tokens) else "0"
-
-
-def _share(part: float, total_of: float) -> str:
-    return f"{100 * part / total_of:.1f} %" if total_of else NOTHING
 
 
 def _size(tokens: int) -> str:

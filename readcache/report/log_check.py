@@ -11,6 +11,7 @@ decides about omissions takes no part in the check.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from readcache.core.model.events import (
     Amended,
@@ -25,7 +26,7 @@ from readcache.core.model.events import (
     SourceSpan,
     Wrote,
 )
-from readcache.core.model.spec.marker import Finding, Marker, NamedSource
+from readcache.core.model.spec.marker import Marker, NamedSource
 from readcache.core.model.spec.world import World
 from readcache.core.model.text import digest_lines, split_lines
 from readcache.core.model.unconfirmed import hand_out, lacks_text, without_text
@@ -44,7 +45,7 @@ class LogCheck:
         self._where, self._reader = "", ""
         self._world = World()
         self._lines: dict[_Text, list[str]] = {}
-        self._batches: dict[str, str] = {}
+        self._answered: set[str] = set()  # calls
         self._erased: dict[_Text, list[str]] = {}
         self._waiting: dict[str, Delivered] = {}  # unconfirmed replies by call
 
@@ -54,7 +55,7 @@ class LogCheck:
         If a harness settles a text, the older text is erased from the store. Then only the newer text can be searched.
         """
         self._where, self._reader, self._world = f"session {session}, {agent}", agent, World()
-        self._lines, self._batches, self._erased, self._waiting = {}, {}, {}, {}
+        self._lines, self._answered, self._erased, self._waiting = {}, set(), {}, {}
         for record in records:
             event = record.event
             if isinstance(event, Amended) and event.erases and record.agent_id == agent:
@@ -68,18 +69,8 @@ class LogCheck:
             event = without_text(event)  # if the text was ever shown, a later event says so
         elif isinstance(event, Amended) and (waiting := self._waiting.pop(event.call_id, None)) and event.confirms:
             event = hand_out(waiting)
-        if isinstance(event, Delivered):
-            context = {"kind": event.origin.value, "number": event.when.call, "batch": event.when.batch}
-            markers = list(self._markers(event, is_counted=event.account is not None))
-            self._count(world.shown(reader, event.call_id, event.text, markers=markers, **context), event)  # type: ignore[arg-type]
-            if event.account is not None:  # without an account, it copies a text that another reader got
-                self._batches[event.call_id] = event.when.batch
-            self._keep(event, is_known=not lacks_text(event))
-        elif isinstance(event, Amended):
-            markers = list(self._markers(event, is_counted=event.call_id in self._batches))
-            found = world.clipped(reader, event.call_id, event.text, kind=event.origin.value, markers=markers)
-            self._count(found, event)
-            self._keep(event, is_known=True)
+        if isinstance(event, (Delivered, Amended)):
+            self._take_text(event)
         elif isinstance(event, Wrote):
             world.written(event.keys)
         elif isinstance(event, Compacted):
@@ -89,18 +80,25 @@ class LogCheck:
         elif isinstance(event, Rewound):
             world.rewound(reader, event.call_id)
 
-    def _keep(self, event: Delivered | Amended, *, is_known: bool) -> None:
+    def _take_text(self, event: Delivered | Amended) -> None:
         name = event.call_id, event.origin
+        if isinstance(event, Delivered) and event.account is not None:
+            self._answered.add(event.call_id)  # without an account, it copies a text that another reader got
+        is_counted = event.call_id in self._answered
+        markers = list(self._markers(event, is_counted=is_counted))
+        context: dict[str, Any] = {"kind": event.origin.value, "markers": markers}
+        if isinstance(event, Amended):
+            found = self._world.clipped(self._reader, event.call_id, event.text, **context)
+        else:
+            context |= {"number": event.when.call, "batch": event.when.batch}
+            found = self._world.shown(self._reader, event.call_id, event.text, **context)
+        for finding in found if is_counted else ():
+            self.markers += 1
+            self.proven += not finding.fault
+            self._blame(event, finding.fault)
         self._lines.pop(name, None)
-        if is_known:
+        if isinstance(event, Amended) or not lacks_text(event):
             self._lines[name] = split_lines(event.text)
-
-    def _count(self, findings: Iterable[Finding], event: Delivered | Amended) -> None:
-        for finding in findings:
-            if event.call_id in self._batches or getattr(event, "account", None) is not None:
-                self.markers += 1
-                self.proven += not finding.fault
-                self._blame(event, finding.fault)
 
     def _blame(self, event: Delivered | Amended, fault: str) -> None:
         if fault and len(self.faults) < MOST_NAMED:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 
@@ -19,7 +19,6 @@ from readcache.report.log_check import LogCheck
 ENOUGH = 20  # results of a host: the newest sessions with this many results show its present state
 # The reasons of results that could have been shortened, and that the host showed in full.
 _NOT_SHORTENED = (Reason.NOT_PROVEN, Reason.NOT_SENT, Reason.UNCONFIRMED)
-_SHOWN_AGAIN = (Reason.INSISTED, Reason.NO_GAIN, Reason.NOT_WORTH)
 UNKNOWN = "unknown"  # the name of a host or tool that has none
 ALL = "all"
 WINDOWS = {"today": 1, "7 days": 7, "30 days": 30}  # days, including today
@@ -61,20 +60,16 @@ class HostCoverage:
             return ""
         if not self.judged:
             return f"{self._named()}0 of {self.seen} results were judged: {_first(self.missed)}"
-        if not self.not_shortened:
+        if not (markers := self.not_shortened.total()):
             return ""
-        return (
-            f"{self._named()}0 of {self.not_shortened.total()} markers reached the model: {_first(self.not_shortened)}"
-        )
+        return f"{self._named()}0 of {markers} markers reached the model: {_first(self.not_shortened)}"
 
     def line(self) -> str:
         """Return `problem()`. If there is no problem, return a line with the number of results that were not judged;
         "" if all were."""
-        missed = self.missed.total()
-        some = (
-            f"{self._named()}{missed} of {self.seen} results were not judged: {_first(self.missed)}" if missed else ""
-        )
-        return self.problem() or some
+        if (problem := self.problem()) or not self.missed:
+            return problem
+        return f"{self._named()}{self.missed.total()} of {self.seen} results were not judged: {_first(self.missed)}"
 
     def _named(self) -> str:
         return f"{self.host}: " if self.host else ""
@@ -84,41 +79,19 @@ def _first(reasons: Counter[str]) -> str:
     return reasons.most_common(1)[0][0]
 
 
-@dataclass
 class Totals:
-    """The sums of some calls. Characters are counted. Tokens are estimates.
+    """The sums of some calls. `counts`: of `Session.stats`, which subtracts immediate rereads. `sums`: of
+    `AnsweredCall.sums`."""
 
-    The unit of the `priced_` sums is a token (or character) of input that no cache holds. A text is written to the
-    provider's cache once. Each later call that carried the text reads it from there.
-    """
-
-    counts: Counter[str] = field(default_factory=Counter)  # of `Session.stats`, which subtracts immediate rereads
-    shortened: int = 0  # results with an omission
-    shortened_in_view: int = 0  # shortened results whose lines had not left the conversation before
-    shortened_chars: int = 0  # characters of the shortened results, as the tools printed them
-    chars_saved: int = 0  # before immediate rereads are subtracted
-    chars_bounced: int = 0
-    priced_tokens: float = 0.0
-    priced_bounced: float = 0.0
-    priced_turns: float = 0.0  # one turn for each immediate reread
-    priced_chars: float = 0.0  # net of immediate rereads and of their turns
-    priced_output: float = 0.0  # characters of all output
+    def __init__(self) -> None:
+        self.counts = Counter[str]()
+        self.sums = defaultdict[str, float](int)
 
     def add(self, call: AnsweredCall) -> None:
         """Add a call."""
-        counts, price = call.counts, call.price
-        immediate_rereads = call.chars if counts["tokens_bounced"] else 0
-        self.counts.update(counts)
-        self.shortened += call.is_shortened
-        self.shortened_in_view += call.is_shortened and not counts["reread_answered"]
-        self.shortened_chars += counts["output_chars"] if call.is_shortened else 0
-        self.chars_saved += call.chars
-        self.chars_bounced += immediate_rereads
-        self.priced_tokens += call.tokens * price
-        self.priced_bounced += counts["tokens_bounced"] * price
-        self.priced_turns += call.turns
-        self.priced_chars += (call.chars - immediate_rereads) * price - PRICES.chars_per_token * call.turns
-        self.priced_output += counts["output_chars"] * price
+        self.counts.update(call.counts)
+        for name, value in call.sums().items():
+            self.sums[name] += value
 
     @property
     def saved(self) -> int:
@@ -126,31 +99,9 @@ class Totals:
         return self.counts["tokens_saved"] + self.counts["tokens_bounced"]
 
     @property
-    def rereads_in_view_answered(self) -> int:
-        """Number of calls that requested lines that were still visible, and got a marker."""
-        return self.shortened_in_view
-
-    @property
-    def rereads_in_view(self) -> int:
-        """Number of calls that requested lines that were still visible. They got a marker, or the whole output: if the
-        reader insisted, or if a marker was not worth it."""
-        return self.rereads_in_view_answered + sum(self.counts[reason.value] for reason in _SHOWN_AGAIN)
-
-    @property
-    def priced_net(self) -> float:
-        """Tokens saved, less immediate rereads and their turns. Below 0 if readcache cost more than it saved."""
-        return self.priced_tokens - self.priced_bounced - self.priced_turns
-
-    @property
-    def chars_net(self) -> int:
+    def chars_net(self) -> float:
         """Characters saved, less immediate rereads."""
-        return self.chars_saved - self.chars_bounced
-
-
-def coverage_of(missed: Mapping[str, int], judged: int) -> list[str]:
-    """Return a line for each cause of `missed`: how many of all the host's results were not judged."""
-    seen = judged + sum(missed.values())
-    return [f"{count:,} of {seen:,} results were not judged: {why}" for why, count in missed.items()]
+        return self.sums["chars_saved"] - self.sums["chars_bounced"]
 
 
 @dataclass(frozen=True)
@@ -198,6 +149,11 @@ class Gain:
     def total(self) -> Totals:
         """The sums of all calls of the query."""
         return self.windows[ALL]
+
+    def coverage(self) -> list[str]:
+        """Return a line for each cause for which results were not judged: how many of all results."""
+        seen = self.total.counts["calls"] + self.missed.total()
+        return [f"{count:,} of {seen:,} results were not judged: {why}" for why, count in self.missed.items()]
 
     def add_reader(self, session: str, agent: str, records: Iterable[Record]) -> None:
         """Add one reader's records, as `Store.records` gives them."""

@@ -59,9 +59,6 @@ def make_project(root: Path) -> None:
     (root / "like.txt").write_text("".join(f"[UNCHANGED 0000.{n}: x lines 1-{n}, above]\n" for n in range(30)))
 
 
-_NO_FILES: Mapping[str, str] = {}
-
-
 class Conformance:
     """The suite. `host`: your host. Every test is a script. A test is skipped if it needs a call or an event that the
     host does not have."""
@@ -76,15 +73,19 @@ class Conformance:
         `unchecked`: indexes of steps whose results are not compared, because the host itself truncates them. `files`:
         texts of additional files in the project, by name. Raise AssertionError if the comparison fails.
         """
-        return self._run_twice(tmp_path, steps, unchecked, files or {})[0]
+        return self._run_twice(tmp_path, steps, unchecked, files)[0]
 
     def _run_twice(
-        self, tmp_path: Path, steps: Sequence[Step], unchecked: Sequence[int] = (), files: Mapping[str, str] = _NO_FILES
+        self,
+        tmp_path: Path,
+        steps: Sequence[Step],
+        unchecked: Sequence[int] = (),
+        files: Mapping[str, str] | None = None,
     ) -> tuple[list[Seen], list[Seen]]:
         """Do the same as `run_steps`, and return the requests with readcache and the requests without it."""
         self._need(*steps)
         without, seen = (
-            self._converse(tmp_path / side, steps, files, on=side == "with") for side in ("without", "with")
+            self._converse(tmp_path / side, steps, files or {}, on=side == "with") for side in ("without", "with")
         )
         check = Requests(self._normal, LENGTHS)
         for at, (ours, real) in enumerate(zip(seen, without, strict=True)):
@@ -116,11 +117,16 @@ class Conformance:
     @pytest.mark.parametrize("between", [(), (Worker(1),)], ids=["", "in-another-process"])
     @pytest.mark.parametrize("form", FORMS)
     def test_each_way_of_reading_again_is_shortened(
-        self, form: str, between: tuple[Step, ...], tmp_path: Path, request: pytest.FixtureRequest
+        self,
+        form: str,
+        between: tuple[Step, ...],
+        tmp_path: Path,
+        tmp_path_factory: pytest.TempPathFactory,
+        monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         self._need(*between)
         if between and hasattr(self.host, "store"):  # another process does not know this one's memory
-            self._keep_in(request.getfixturevalue("tmp_path_factory").getbasetemp() / "store.db", request)
+            monkeypatch.setattr(self.host, "store", tmp_path_factory.getbasetemp() / "store.db")
         shown = cells(form, self.host.can)
         first, again = together([cell.first for cell in shown]), together([cell.again for cell in shown])
         files = {f"{cell.name}.py": cell.text for cell in shown}
@@ -131,11 +137,9 @@ class Conformance:
         assert missed == set(getattr(self.host, "cannot_shorten", {}).get(form, ())), said
 
     def test_no_figure_counts_more_than_the_model_was_sent(
-        self, tmp_path: Path, request: pytest.FixtureRequest
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        if not hasattr(self.host, "store"):
-            pytest.skip("the host has no `store` to be set")
-        self._keep_in(tmp_path / "store.db", request)
+        self._set("store", tmp_path / "store.db", monkeypatch)
         steps: tuple[Step, ...] = (
             (_CAT,),
             (_CAT,),
@@ -146,8 +150,10 @@ class Conformance:
         )
         check_figures(tmp_path / "store.db", *self._run_twice(tmp_path, steps))
 
-    def _keep_in(self, store: Path, request: pytest.FixtureRequest) -> None:
-        request.getfixturevalue("monkeypatch").setattr(self.host, "store", store)
+    def _set(self, name: str, value: object, monkeypatch: pytest.MonkeyPatch) -> None:
+        if not hasattr(self.host, name):
+            pytest.skip(f"the host has no `{name}` to be set")
+        monkeypatch.setattr(self.host, name, value)
 
     def test_what_is_visible_is_left_out(self, tmp_path: Path) -> None:
         seen = self.run_steps(tmp_path, (_CAT,), (_CAT,))
@@ -251,16 +257,12 @@ class Conformance:
         self.run_steps(tmp_path, (Bash("ls"),), (_CAT,), (_HEAD,), Rewind(2), (_TAIL,), (_CAT,))
 
     @pytest.mark.parametrize("marks", [Marks(0, 0), Marks(16_000, 12_000)], ids=["all", "much"])
-    def test_what_was_cleared_stays_so_and_nothing_points_at_it(self, tmp_path: Path, marks: Marks) -> None:
-        if not hasattr(self.host, "clear"):
-            pytest.skip("the host has no `clear` to be set")
+    def test_what_was_cleared_stays_so_and_nothing_points_at_it(
+        self, tmp_path: Path, marks: Marks, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self._set("clear", marks, monkeypatch)
         long = [(Bash(f"sed -n '{first},{first + 99}p' long.txt"),) for first in range(1, 1500, 100)]
-        steps = [(_CAT,), (_HEAD,), *long, (_CAT,), (_TAIL,)]
-        before, self.host.clear = self.host.clear, marks
-        try:
-            seen = self.run_steps(tmp_path, *steps)
-        finally:
-            self.host.clear = before
+        seen = self.run_steps(tmp_path, (_CAT,), (_HEAD,), *long, (_CAT,), (_TAIL,))
         noted = [{note for text in one.texts for note in NOTE.findall(text)} for one in seen]
         assert all(few <= more for few, more in pairwise(noted)), "a note was removed"
         assert len(noted[-1]) > 2, "nothing was cleared"
@@ -281,14 +283,11 @@ class Conformance:
         write = Bash("sed -i 's/number 7 /number seven /' shop.py")
         self.run_steps(tmp_path, (_CAT,), (Delegate((write,)),), (_CAT,))
 
-    def test_a_store_that_cannot_be_used_costs_the_agent_nothing(self, tmp_path: Path) -> None:
-        if not hasattr(self.host, "store"):
-            pytest.skip("the host has no `store` to be set")
-        before, self.host.store = self.host.store, tmp_path  # a directory is not a store
-        try:
-            seen = self.run_steps(tmp_path, (_CAT,), (_CAT,))
-        finally:
-            self.host.store = before
+    def test_a_store_that_cannot_be_used_costs_the_agent_nothing(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self._set("store", tmp_path, monkeypatch)  # a directory is not a store
+        seen = self.run_steps(tmp_path, (_CAT,), (_CAT,))
         assert not [text for one in seen for text in one.results if markers(text)]
 
 

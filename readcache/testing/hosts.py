@@ -149,7 +149,7 @@ class ReadAgain(NamedTuple):
     in_view: frozenset[str]  # the lines of the second call that the first one showed
 
     def is_shortened(self, result: str) -> bool:
-        """Return whether a result of the second call repeats at most a third of the lines in view."""
+        """Return True if a result of the second call repeats at most a third of the lines in view."""
         return sum(line in result for line in self.in_view) <= _AGAIN * len(self.in_view)
 
 

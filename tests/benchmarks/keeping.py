@@ -108,10 +108,10 @@ def with_rivals(paths: Sequence[Path], wheel: Path | None, read: float) -> dict[
         for number, call in enumerate(calls):
             texts = {name: sent(call.output, found[number]) for name, found in answers.items()}
             talk.call(call, {name: Sending(text, text) for name, text in texts.items()}, is_read=False)
-        alone, together = talk.end(), talk.together()
+        found = talk.end()
         for spec, by_name in sums.items():
             for name, total in by_name.items():
-                total.update(together[spec][name] if name else alone[spec])
+                total.update(found[spec, name])
     return sums
 
 

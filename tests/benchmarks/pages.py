@@ -22,7 +22,7 @@ from measuring import Table, main, sessions, tell
 
 from readcache import Policy, Session
 from readcache.core.model.events import Record
-from readcache.report.page.page import write_page
+from readcache.report.page.page import session_page
 
 CALLS, SHORT = 5_000, 1_000
 OPENED = 5  # times; each in a context of its own
@@ -33,9 +33,8 @@ def measure(chosen: argparse.Namespace, table: Table) -> None:
     began = time.process_time()
     records = long_session(SHORT if chosen.short else CALLS, chosen.data)
     told = time.process_time() - began
-    parts: list[str] = []
     began = time.process_time()
-    write_page(records, "A long session", {}, parts.append)
+    parts = [*session_page(records, "A long session", {})]
     made = time.process_time() - began
     size = sum(len(part.encode()) for part in parts)
     text = sum(len(getattr(record.event, "text", "").encode("utf-8", "replace")) for record in records)
@@ -43,7 +42,8 @@ def measure(chosen: argparse.Namespace, table: Table) -> None:
     table.row("page, bytes beside the text that was shown", size / text, f"{size / 1e6:.1f} MB; {what}", most=2.5)
     table.row("page, time beside the session's own", made / told, f"{made:.1f} s of {told:.1f} s", most=1.5)
     tracemalloc.start()
-    write_page(records, "A long session", {}, lambda _: None)
+    for _ in session_page(records, "A long session", {}):
+        pass
     table.row("page, most memory beside the text", tracemalloc.get_traced_memory()[1] / text, most=1.0)
     tracemalloc.stop()
     if paints := list(first_paints("".join(parts))):

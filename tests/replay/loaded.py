@@ -68,4 +68,4 @@ def _kind(call: ToolCall) -> str:
 
 def replay(recording: Recording) -> ReplayTotals:
     """Under all presets."""
-    return replay_recording(recording, PRESETS).totals
+    return replay_recording(recording, PRESETS)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
 from readcache.core.model.events import Record
-from readcache.report.page.page import write_page
+from readcache.report.page.page import session_page
 
 VOID = ("meta", "link", "input", "br", "hr", "img")
 DRAWN = ("path",)  # closed in its own tag
@@ -78,9 +78,7 @@ def parse(page: str) -> Node:
 
 def page_of(records: list[Record], title: str = "A session") -> str:
     """The whole page."""
-    parts: list[str] = []
-    write_page(records, title, {"store": "a store"}, parts.append)
-    return "".join(parts)
+    return "".join(session_page(records, title, {"store": "a store"}))
 
 
 def assert_sound(page: Node) -> None:

@@ -108,7 +108,7 @@ def test_every_way_of_logging_gives_the_same_figures(
             talk.step(*step)
     one, two = talks
     assert counters(gain_of(one.store)) == counters(gain_of(two.store))
-    assert round(gain_of(one.store).total.priced_net) == round(gain_of(two.store).total.priced_net)
+    assert round(gain_of(one.store).total.sums["priced_net"]) == round(gain_of(two.store).total.sums["priced_net"])
     for name, session in one.readers.items():
         assert stats(session) == stats(two.readers[name])
 
@@ -137,7 +137,7 @@ def test_gain_says_of_each_reader_what_its_stats_say(
             total.update(totals.counts)
         assert {name: count for name, count in total.items() if count} == counters(both)
     if not on:
-        assert both.total.saved == both.total.shortened == both.total.chars_saved == 0
+        assert both.total.saved == both.total.sums["results_cut"] == both.total.sums["chars_saved"] == 0
 
 
 def sed(call_id: str, first: int, last: int) -> ToolCall:
@@ -164,12 +164,12 @@ def test_what_a_call_saved_and_what_that_was_worth_are_what_a_replay_counts(step
             session.compacted(keep=[call.call_id])
     gain, replayed = gain_of(store).total, run.end().counts
     bounced = gain.counts["tokens_bounced"]
-    assert (gain.chars_saved, gain.shortened_chars, gain.shortened) == (
+    assert (gain.sums["chars_saved"], gain.sums["results_cut_chars"], gain.sums["results_cut"]) == (
         replayed["saved"],
         replayed["cut"],
         replayed["omissions"],
     )
     assert (gain.counts["bounces"], bounced) == (replayed["bounces"], replayed["tokens_bounced"])
-    assert round(gain.priced_output) == replayed["out_priced"]
+    assert round(gain.sums["priced_output_chars"]) == replayed["out_priced"]
     if not bounced:
-        assert round(gain.priced_chars) == replayed["saved_priced"]
+        assert round(gain.sums["priced_chars_net"]) == replayed["saved_priced"]

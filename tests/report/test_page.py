@@ -9,7 +9,7 @@ from hypothesis import given
 
 from readcache import Mode, Policy, Reason, RestoreItem, RestorePlan, Session
 from readcache.core.model.events import Event, Failed, Record
-from readcache.report.page.page import write_page
+from readcache.report.page.page import session_page
 from tests.helpers.strategies import histories
 from tests.report.parsed import Node, assert_sound, page_of, parse
 from tests.report.reported import gain_of
@@ -139,8 +139,8 @@ def test_a_verdict_in_money_and_turns_stands_first(page: Node) -> None:
     (said,) = [p.text for p in page.all("p", "verdict")]
     assert said.startswith(f"{100 * gain.chars_net / gain.counts['output_chars']:.1f}\xa0% of what tools printed")
     assert "After deducting 2 turns spent asking again" in said
-    assert f"worth {gain.priced_net:+,.0f} uncached input tokens" in said
-    assert f"${abs(gain.priced_net) * 3 / 1e6:.3f} at $3 a million" in said
+    assert f"worth {gain.sums['priced_net']:+,.0f} uncached input tokens" in said
+    assert f"${abs(gain.sums['priced_net']) * 3 / 1e6:.3f} at $3 a million" in said
 
 
 @pytest.mark.parametrize(("mode", "said"), [(Mode.ON, "Nothing was left out."), (Mode.ADVISE, "only advised")])
@@ -233,14 +233,13 @@ def test_the_page_of_one_reader_knows_what_the_others_wrote() -> None:
     session.observe("cat f", TEXT, call_id="c1")
     session.fork("searcher").wrote("f", call_id="d1")
     session.observe("ls", "f\n", call_id="c2")
-    parts: list[str] = []
-    write_page(session.events(), "One", {}, parts.append, "main")
+    parts = [*session_page(session.events(), "One", {}, "main")]
     page = parse("".join(parts))
     assert len(page.all("ol", "calls")) == 1
     assert "Written by reader searcher" in steps(page)[1].text
     assert page.all("path", "wrote")
     with pytest.raises(LookupError, match="nothing was recorded of agent nobody"):
-        write_page(session.events(), "None", {}, parts.append, "nobody")
+        next(session_page(session.events(), "None", {}, "nobody"))
 
 
 def test_a_list_without_events_has_no_page() -> None:

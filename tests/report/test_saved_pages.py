@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
 
 from readcache import Session
 from readcache.log.store.protocol import MemoryStore
 from readcache.report.page.savings import OPEN_ROWS, gain_page, replay_page
+from readcache.report.replay.conversations import StrategyCounts
+from readcache.report.replay.replay_totals import Outcomes, PolicyTotals, ReplayTotals, Sum
 from readcache.report.totals import Gain
 from tests.report.parsed import Node, assert_sound, parse
 from tests.report.reported import DAY, Clock, asked, gain_of
@@ -75,8 +77,8 @@ def test_each_session_and_day_has_a_bar_with_the_figures_of_the_table() -> None:
 def test_the_verdict_of_all_sessions_is_in_money_of_the_given_price() -> None:
     gain = saving(["a", "b"])
     (said,) = [p.text for p in gain_as_page(gain, 15.0).all("p", "verdict")]
-    assert f"worth {gain.total.priced_net:+,.0f} uncached input tokens" in said
-    assert said.endswith(f"${gain.total.priced_net * 15 / 1e6:.3f} at $15 a million.")
+    assert f"worth {gain.total.sums['priced_net']:+,.0f} uncached input tokens" in said
+    assert said.endswith(f"${gain.total.sums['priced_net'] * 15 / 1e6:.3f} at $15 a million.")
     assert "2 of 2 markers stand for lines" in gain_as_page(gain).text
 
 
@@ -90,7 +92,7 @@ def test_a_store_that_saved_nothing_has_a_page() -> None:
 @pytest.mark.parametrize("hostile", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_names_are_text_and_nothing_else(hostile: str) -> None:
     whole = "".join(gain_page(saving([hostile], host=hostile)))
-    whole += "".join(replay_page(replayed(tools={hostile: 9}, policies=["default"])))
+    whole += "".join(replay_page(replayed({hostile: 9}, ["default"]), ["default"]))
     whole.encode("utf-8")
     tags = {node.tag for page in whole.split("<!doctype html>")[1:] for node in parse(page).all()}
     assert not tags & {"script", "img"}
@@ -100,57 +102,62 @@ def test_hostile_names_are_text_and_nothing_else(hostile: str) -> None:
 # ---------------------------------------------------------------- replay
 
 
-def replayed(tools: dict[str, int], policies: Sequence[str], **more: Any) -> dict[str, Any]:
-    """As `readcache replay --json` prints it."""
-    sizes = {name: {"calls": 1, "characters": size} for name, size in tools.items()}
-    counts = {"saved": 300, "tokens_bounced": 25, "omissions": 3, "saved_priced": 40, "out_priced": 80}
-    return {
-        "verdict": ["It would have saved much:\n  readcache init codex --policy max", "No other way costs less."],
-        "counts": {"sessions": 2, "calls": 5, "out": 1000},
-        "formats": {"codex": 2},
-        "tools": sizes,
-        "policies": {
-            name: {**counts, "saved": 300 - 600 * index, "by_tool": dict.fromkeys(tools, 7), "wrong_ones": []}
-            for index, name in enumerate(policies)
-        },
-        "conversation": {},
-        **more,
-    }
+def replayed(
+    tools: dict[str, int], policies: Sequence[str], strategies: StrategyCounts | None = None, *, wrong: str = ""
+) -> Sum:
+    """Two conversations in which each further policy saves less."""
+    totals = ReplayTotals(Counter(sessions=2, calls=5, out=1000), Counter(codex=2))
+    totals.calls_by_tool.update(tools.keys())
+    totals.out_by_tool.update(tools)
+    for index, name in enumerate(policies):
+        counts = Counter(saved=300 - 600 * index, tokens_bounced=25, omissions=3, saved_priced=40, out_priced=80)
+        by_tool = Counter(dict.fromkeys(tools, 7))
+        totals.policies[name] = PolicyTotals(counts, by_tool, [wrong] if wrong else [])
+    totals.strategies = strategies or {}
+    found = Sum()
+    found.add(Outcomes([totals]))
+    return found
 
 
-def replay_as_page(found: dict[str, Any]) -> Node:
-    page = parse("".join(replay_page(found)))
+def replay_as_page(found: Sum, policies: Sequence[str]) -> Node:
+    page = parse("".join(replay_page(found, policies)))
     assert_sound(page)
     return page
 
 
 def test_the_policies_stand_side_by_side() -> None:
-    page = replay_as_page(replayed({"bash": 900, "read": 100}, ["default", "max"]))
-    by_label = {row[0]: row[1:] for row in table_below(page, "Policies side by side")}
+    policies = ["default", "max"]
+    page = replay_as_page(replayed({"bash": 900, "read": 100}, policies), policies)
+    by_label = {row[0].strip(): row[1:] for row in table_below(page, "Policies side by side")}
     assert by_label["of all tool output"] == ["30.0 %", "-30.0 %"]
-    assert by_label["less what bounced"] == ["20.0 %", "-40.0 %"]
-    assert by_label["priced while carried"] == ["50.0 %", "50.0 %"]
-    assert by_label["bounces: asked for again at once"] == ["0", "0"]
-    assert "of the bill, by usage fields" not in by_label  # no usage fields
+    assert by_label["of all tool output, less what bounced"] == ["20.0 %", "-40.0 %"]
+    assert by_label["priced while carried, of all tool output"] == ["50.0 %", "50.0 %"]
+    assert by_label["bounces: asked for again at once"] == ["0 (0.0 %)", "0 (0.0 %)"]
+    assert by_label["of the bill, by usage fields"] == ["n/a", "n/a"]  # no usage fields
     assert table_below(page, "Saved, by tool") == [["bash", "1", "900", "7", "7"], ["read", "1", "100", "7", "7"]]
-    assert [code.text for code in page.all("code")] == ["readcache init codex --policy max"]
+    assert [code.text for code in page.all("code")] == ["readcache init codex --policy default"]
 
 
 def test_ways_of_keeping_a_conversation_are_listed_with_each_policy_beside_them() -> None:
-    ways = {"none": {"bill": 200, "sessions": 2, "turns": 9}, "mask:5": {"bill": 300, "missed": 4}}
-    together = {"mask:5": {"max": {"bill": 100}}}
-    page = replay_as_page(replayed({}, ["max"], conversation=ways, together=together))
-    alone, with_policy = [rows(table) for table in page.all("table")[1:3]]
-    assert [row[:2] for row in alone] == [["none", "100.0 %"], ["mask:5", "150.0 %"]]
-    assert alone[1][3] == "4"
-    assert with_policy == [["mask:5", "150.0 %", "50.0 %"]]
+    none, keeps_five = Counter(bill=200, sessions=2, turns=9), Counter(bill=300, missed=4, needs=8)
+    ways = {
+        ("none", ""): none,
+        ("recorded", ""): none,
+        ("mask:5", ""): keeps_five,
+        ("mask:5", "max"): Counter(bill=100),
+    }
+    page = replay_as_page(replayed({}, ["max"], ways), ["max"])
+    assert [[cell.strip() for cell in row] for row in rows(page.all("table")[1])] == [
+        ["none", "100.0 %", "9", "0 (n/a)", "0"],
+        ["recorded", "100.0 %", "9", "0 (n/a)", "0"],
+        ["mask:5", "150.0 %", "0", "4 (50.0 %)", "0"],
+        ["+ max", "50.0 %", "0", "0 (n/a)", "0"],
+    ]
 
 
 def test_wrong_omissions_are_named_and_an_empty_replay_has_a_page() -> None:
-    found = replayed({"bash": 9}, ["max"])
-    found["policies"]["max"]["wrong_ones"] = ["call_7: line 3 <stood> nowhere"]
-    assert [note.text for note in replay_as_page(found).all("p", "note")] == [
+    found = replayed({"bash": 9}, ["max"], wrong="call_7: line 3 <stood> nowhere")
+    assert [note.text for note in replay_as_page(found, ["max"]).all("p", "note")] == [
         "Wrong, max: call_7: line 3 <stood> nowhere"
     ]
-    nothing = replayed({}, ["max"]) | {"verdict": [], "counts": {"calls": 0}}
-    assert [h.text for h in replay_as_page(nothing).all("h2")] == ["What to switch on"]
+    assert [h.text for h in replay_as_page(Sum(), ["max"]).all("h2")] == ["What to switch on"]

@@ -196,7 +196,8 @@ class Missed:
     why: str
 
 
-Event = Delivered | Wrote | Amended | Compacted | Forgot | Rewound | Closed | Failed | Missed
+Removal = Compacted | Forgot | Rewound  # events that remove calls from the conversation
+Event = Delivered | Wrote | Amended | Removal | Closed | Failed | Missed
 
 
 @dataclass(frozen=True, slots=True)

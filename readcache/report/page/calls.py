@@ -17,6 +17,7 @@ from readcache.core.model.events import (
     MappedSpan,
     Missed,
     Origin,
+    Removal,
     Rewound,
     Wrote,
 )
@@ -34,6 +35,7 @@ _TITLES = {
 }
 LABEL_CHARS = 200  # the most of a command in its line; the whole command is below
 TAIL_CHARS = 24  # the last of these, which a narrow line shows too: they often name a file
+_UNKNOWN = "a call that is not known"
 _OURS = {Reason.STORE_FAILED, Reason.INTERNAL_ERROR}
 _NO_RESULT = {Origin.COMMAND: "authored", Origin.RESTORED: "restored", Origin.RESULT: "inherited"}
 
@@ -189,7 +191,7 @@ def _kinds(step: Step) -> list[str]:
         kinds.append("wrote")
     if isinstance(first, Failed):
         kinds.append("failed")
-    if isinstance(first, (Compacted, Forgot, Rewound, Amended)) or _is_restored(step):
+    if isinstance(first, Removal | Amended) or _is_restored(step):
         kinds.append("host")
     if isinstance(first, (Compacted, Rewound)):
         kinds.append("cut")
@@ -214,9 +216,7 @@ def _word(step: Step) -> str:
         if isinstance(event, Wrote):
             return "wrote" if event.keys else "may have written"
     first = step.events[0]
-    if isinstance(first, Amended):
-        return "settled"
-    return _NO_RESULT[first.origin] if isinstance(first, Delivered) else type(first).__name__.lower()
+    return _NO_RESULT[first.origin] if isinstance(first, Delivered) else _told(step)[0]
 
 
 def _label(step: Step) -> str:
@@ -226,34 +226,38 @@ def _label(step: Step) -> str:
     first = step.events[0]
     if isinstance(first, Wrote):
         return first.label or ", ".join(first.keys or first.possible_writes)
+    return _told(step)[1]
+
+
+def _told(step: Step) -> tuple[str, str, str]:
+    """Return the word, the label and the HTML of a failure or of an event of the host; empty texts for a call."""
+    first, left = step.events[0], f"{plural(step.gone, 'call')} left the conversation"
     if isinstance(first, Amended):
-        return f"what the harness finally shows of {_call(step)}"
-    if isinstance(first, (Compacted, Forgot, Rewound)):
-        return f"{plural(step.gone, 'call')} left the conversation"
+        number, call = (f"#{step.of.at + 1}", link(step.of)) if step.of is not None else (_UNKNOWN, _UNKNOWN)
+        text = f"The harness cut, redacted or rewrote the text of {call}. From here on this stands in its place."
+        return "settled", f"what the harness finally shows of {number}", text
+    if isinstance(first, Compacted):
+        kept = f"{plural(len(first.kept), 'call')} stayed. Nothing that left is a source any more."
+        return "compacted", left, f"The harness compacted: {left}, {kept}"
+    if isinstance(first, Rewound):
+        call = f"<code>{escaped(first.call_id)}</code>"
+        return "rewound", left, f"The conversation was taken back to {call}: {plural(step.gone, 'call')} left it."
     if isinstance(first, Failed):
-        return first.detail
-    return f"{plural(first.count, 'result')} not judged: {first.why}" if isinstance(first, Missed) else ""
-
-
-def _call(step: Step) -> str:
-    return f"#{step.of.at + 1}" if step.of is not None else "a call that is not known"
+        text = f"Something of readcache failed ({escaped(first.cause)}), and the real output went through: "
+        return "failed", first.detail, text + escaped(first.detail)
+    if isinstance(first, Missed):
+        results = plural(first.count, "result")
+        text = f"The host had {results} that readcache did not judge: {escaped(first.why)}. "
+        return "missed", f"{results} not judged: {first.why}", text + "The agent was shown them as they are."
+    return ("forgot", left, f"{left}.") if isinstance(first, Forgot) else ("", "", "")
 
 
 def _body(step: Step) -> Iterator[str]:
-    account, first = _account(step), step.events[0]
+    account = _account(step)
     if account is not None:
         yield from _answer(step, account)
-    if isinstance(first, Failed):
-        yield f"<p>Something of readcache failed ({escaped(first.cause)}), and the real output went through: "
-        yield f"{escaped(first.detail)}</p>"
-    elif isinstance(first, (Compacted, Forgot, Rewound)):
-        yield from _shortened(step)
-    elif isinstance(first, Amended):
-        call = link(step.of) if step.of is not None else "a call that is not known"
-        yield f"<p>The harness cut, redacted or rewrote the text of {call}. From here on this stands in its place.</p>"
-    elif isinstance(first, Missed):
-        yield f"<p>The host had {plural(first.count, 'result')} that readcache did not judge: {escaped(first.why)}. "
-        yield "The agent was shown them as they are.</p>"
+    if told := _told(step)[2]:
+        yield f"<p>{told}</p>"
     label = next((event.label for event in step.events if isinstance(event, (Delivered, Wrote)) and event.label), "")
     if label != _short(label) and all(text.event.text != label for text in step.texts):
         yield f'<pre class="command" tabindex="0"><code>{escaped(label)}</code></pre>'
@@ -296,16 +300,3 @@ def _writes(event: Wrote, step: Step) -> Iterator[str]:
         if keys:
             names = ", ".join(f"<code>{escaped(key)}</code>" for key in keys)
             yield f"<p>{verb}{whose}: {names}. Older lines of it are stale from here on.</p>"
-
-
-def _shortened(step: Step) -> Iterator[str]:
-    event = step.events[0]
-    gone = plural(step.gone, "call")
-    if isinstance(event, Compacted):
-        kept = plural(len(event.kept), "call")
-        yield f"<p>The harness compacted: {gone} left the conversation, {kept} stayed. Nothing that left is a source "
-        yield "any more.</p>"
-    elif isinstance(event, Rewound):
-        yield f"<p>The conversation was taken back to <code>{escaped(event.call_id)}</code>: {gone} left it.</p>"
-    else:
-        yield f"<p>{gone} left the conversation.</p>"

@@ -7,19 +7,12 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from readcache.core.model.claims import concerns
-from readcache.core.model.events import Amended, Compacted, Delivered, Event, Forgot, Origin, Rewound, Wrote
+from readcache.core.model.events import Amended, Delivered, Event, Origin, Removal, Wrote
 from readcache.core.model.reply import Outcome
 from readcache.core.model.rereads import size_of
 from readcache.core.model.spans import Span, SpanMap, merge_spans, subtract
+from readcache.core.model.unconfirmed import shown_chars
 from readcache.core.model.view import View
-
-_TAKES_AWAY = (Compacted, Forgot, Rewound, Amended)
-
-
-def shown_of(event: Delivered) -> int:
-    """Return the number of characters that the delivery put before the reader."""
-    known = event.account.shown_chars if event.account is not None else None
-    return len(event.text) if known is None else known
 
 
 def left_out_of(event: Delivered) -> int:
@@ -27,7 +20,7 @@ def left_out_of(event: Delivered) -> int:
     omitted lines."""
     if event.account is None or event.account.outcome is Outcome.FULL:
         return 0
-    return event.account.output_chars - shown_of(event)
+    return event.account.output_chars - shown_chars(event)
 
 
 class ViewSizes(NamedTuple):
@@ -54,7 +47,7 @@ class Context:
                 self._back[event.call_id] = len(event.text)
             if (left := left_out_of(event)) > 0:
                 self._spared[event.call_id] = event.when.call, left
-        if isinstance(event, _TAKES_AWAY) or len(immediate_rereads) > self._immediate_rereads:
+        if isinstance(event, Removal | Amended) or len(immediate_rereads) > self._immediate_rereads:
             self._back = {name: chars for name, chars in self._back.items() if view.is_visible(name)}
             self._spared = {
                 name: one

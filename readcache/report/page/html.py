@@ -37,11 +37,7 @@ def marked_up(text: str) -> str:
 
 def _shown(text: str, begin: str, end: str) -> str:
     odd = [c for c in set(text) if not c.isprintable() and c not in _PLAIN]
-    return text.translate({ord(c): f"{begin}{_number_of(c)}{end}" for c in odd}) if odd else text
-
-
-def _number_of(character: str) -> str:
-    return character.encode("unicode_escape").decode("ascii")
+    return text.translate({ord(c): f"{begin}{c.encode('unicode_escape').decode('ascii')}{end}" for c in odd})
 
 
 def attributes(**values: str | int | bool | None) -> str:
@@ -56,7 +52,7 @@ def attributes(**values: str | int | bool | None) -> str:
     return "".join(parts)
 
 
-def number(value: int) -> str:
+def number(value: float) -> str:
     """Return the number as `12,345`, with a minus sign that is as wide as a digit."""
     return f"{value:,}".replace("-", "−")
 

@@ -1,9 +1,9 @@
-"""A session as one HTML page that needs no network: `write_page` makes it from records only."""
+"""A session as one HTML page that needs no network: `session_page` makes it from records only."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from readcache.core.model.events import Compacted, Delivered, Event, Failed, Origin, Record
 from readcache.core.model.reply import Reason
@@ -35,14 +35,8 @@ _KEYS = (
 )
 
 
-def write_page(
-    records: Sequence[Record],
-    title: str,
-    about: Mapping[str, str],
-    write: Callable[[str], object],
-    agent_id: str = "",
-) -> None:
-    """Write the page: call `write` with each part of it.
+def session_page(records: Sequence[Record], title: str, about: Mapping[str, str], agent_id: str = "") -> Iterator[str]:
+    """Yield the page in parts.
 
     `records`: the records of one session, of every reader. `about`: facts for the head of the page. `agent_id`: the
     reader that the page shows; "" for all. Raise LookupError if nothing was recorded of this reader.
@@ -58,8 +52,8 @@ def write_page(
         facts["lasted"] = f"{(max(times) - min(times)) / 60:,.0f} min"
     skip = '<a class="skip" href="#calls-1">To the calls</a>\n'
     main = _main(records, title, timelines, min(times, default=0.0))
-    for part in whole_page("report", title, facts, main, _hint(), links=_links(timelines), skip=skip, script="page.js"):
-        write(part)
+    links = _links(timelines)
+    yield from whole_page("report", title, facts, main, _hint(), links=links, skip=skip, script="page.js")
 
 
 def _links(timelines: Sequence[Timeline]) -> str:
@@ -102,8 +96,8 @@ def _totals(totals: Totals, markers: int, events: Sequence[Event]) -> Iterator[s
         ("left out, net of markers and bounces", number(totals.chars_net) + share),
         ("tokens saved, net, about", number(counts["tokens_saved"])),
         ("markers", number(markers)),
-        ("calls that asked for what still stood there", number(totals.rereads_in_view)),
-        ("answered by a marker", number(totals.rereads_in_view_answered)),
+        ("calls that asked for what still stood there", number(totals.sums["rereads_in_view"])),
+        ("answered by a marker", number(totals.sums["rereads_in_view_answered"])),
         ("bounces: asked for again", number(counts["bounces"])),
         ("compactions", number(sum(isinstance(event, Compacted) for event in events))),
         ("sections restored", number(restored)),

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
-from typing import Any
 
-from readcache.core.model.policy import CHARS_PER_TOKEN
 from readcache.core.model.reply import Reason
+from readcache.report import share
 from readcache.report.page.html import (
     HEIGHT,
     Bar,
@@ -25,7 +23,10 @@ from readcache.report.page.html import (
     ticks,
     whole_page,
 )
-from readcache.report.totals import Gain, Totals, coverage_of
+from readcache.report.replay.conversations import StrategyCounts
+from readcache.report.replay.output import savings, strategy_rows, verdict
+from readcache.report.replay.replay_totals import PolicyTotals, ReplayTotals, Sum, ranked
+from readcache.report.totals import Gain, Totals
 
 DOLLARS = 3.0  # for a million tokens of input that no cache holds: an example, because the log names no model
 MOST_DAYS = 366  # in the drawing: the last ones
@@ -34,18 +35,7 @@ OPEN_ROWS = 20  # rows that are visible before the list is unfolded
 _HEADS = ("calls", "saved, tokens", "of output")
 _TITLES = {"session": "Each session", "host": "By host", "tool": "By tool", "reason": "By reason"}
 MOST_TOOLS = 20
-Counts = Counter[str]
-# (label, count, the count for a share; "": no share)
-_MEASURES = (
-    ("of all tool output", "saved", "out"),
-    ("less what bounced", "kept", "out"),
-    ("priced while carried", "saved_priced", "out_priced"),
-    ("of all input, by usage fields", "saved_input", "prompt"),
-    ("of the bill, by usage fields", "saved_bill", "bill"),
-    ("results with something left out", "omissions", ""),
-    ("bounces: asked for again at once", "bounces", ""),
-    ("wrong omissions, each one checked", "wrong", ""),
-)
+_STRATEGY_HEADS = ("turns", "needs missed", "re-reads")  # there is no room for all columns of the table
 
 
 def verdict_of(totals: Totals, price: float = DOLLARS) -> str:
@@ -54,14 +44,14 @@ def verdict_of(totals: Totals, price: float = DOLLARS) -> str:
     counts = totals.counts
     if would := counts["tokens_saved_if_on"]:
         return f"readcache only advised: it would have left out about {number(would)} tokens."
-    if not totals.shortened:
+    if not totals.sums["results_cut"]:
         return "Nothing was left out."
-    share = f"{100 * totals.chars_net / counts['output_chars']:.1f}&nbsp;% of what tools printed"
+    part = f"{100 * totals.chars_net / counts['output_chars']:.1f}&nbsp;% of what tools printed"
     turns = f"{plural(counts['bounces'], 'turn')} spent asking again"
-    worth = f"{totals.priced_net:+,.0f} uncached input tokens"
-    sign, money = "-" if totals.priced_net < 0 else "", abs(totals.priced_net) * price / 1e6
+    worth = f"{totals.sums['priced_net']:+,.0f} uncached input tokens"
+    sign, money = "-" if totals.sums["priced_net"] < 0 else "", abs(totals.sums["priced_net"]) * price / 1e6
     return (
-        f"{share} was left out, net of markers. After deducting {turns}, that is worth {worth}: "
+        f"{part} was left out, net of markers. After deducting {turns}, that is worth {worth}: "
         f"{sign}${money:,.3f} at ${price:g} a million."
     )
 
@@ -81,9 +71,7 @@ def gain_page(gain: Gain, price: float | None = None) -> Iterator[str]:
 
 def _gain_main(gain: Gain, price: float | None) -> Iterator[str]:
     yield f'<h2>Totals</h2>\n<p class="verdict">{verdict_of(gain.total, DOLLARS if price is None else price)}</p>\n'
-    yield from (
-        f'<p class="note">{escaped(line)}.</p>' for line in coverage_of(gain.missed, gain.total.counts["calls"])
-    )
+    yield from (f'<p class="note">{escaped(line)}.</p>' for line in gain.coverage())
     proof = gain.proof
     yield f"<p>Omissions checked: {number(proof.proven)} of {plural(proof.markers, 'marker')} stand for lines that "
     yield "were visible then.</p>\n"
@@ -133,95 +121,72 @@ def _rows(groups: Mapping[str, Totals], names: list[str]) -> Iterator[tuple[Bar 
     for name, length in zip(names, lengths([_saved(groups[name]) for name in names]), strict=True):
         totals = groups[name]
         output = totals.counts["output_chars"]
-        share = f"{100 * totals.chars_net / output:.1f} %" if output else "n/a"
         head = Bar(name.replace("_", " ") if name in why else name, length, why.get(name, ""))
-        yield head, number(totals.counts["calls"]), number(_saved(totals)), share
+        yield head, number(totals.counts["calls"]), number(_saved(totals)), share(totals.chars_net, output)
 
 
 def _saved(totals: Totals) -> int:
     return totals.counts["tokens_saved"]
 
 
-def replay_page(found: Mapping[str, Any]) -> Iterator[str]:
-    """Return the page of `replay` in parts. `found`: the object that `readcache replay --json` prints."""
-    counts = found["counts"]
+def replay_page(found: Sum, policies: Sequence[str]) -> Iterator[str]:
+    """Return the page of `replay` in parts: the figures of its table."""
+    total = found.total()
     about = {
-        "conversations": number(counts.get("sessions", 0)),
-        "calls": number(counts.get("calls", 0)),
-        "characters of tool output": number(counts.get("out", 0)),
-        "formats": ", ".join(found["formats"]),
+        "conversations": number(total.counts["sessions"]),
+        "calls": number(total.counts["calls"]),
+        "characters of tool output": number(total.counts["out"]),
+        "formats": ", ".join(total.forms),
     }
     footer = "A recording does not react: nobody knows what the model would have done. docs/replay.md says what counts."
-    return whole_page("replay", "What readcache would have saved", about, _replay_main(found), footer)
+    return whole_page("replay", "What readcache would have saved", about, _replay_main(total, policies), footer)
 
 
-def _replay_main(found: Mapping[str, Any]) -> Iterator[str]:
+def _replay_main(total: ReplayTotals, policies: Sequence[str]) -> Iterator[str]:
     yield "<h2>What to switch on</h2>\n"
-    for sentence in found["verdict"]:
+    for sentence in verdict(total, policies):
         said, _, line = sentence.partition("\n")
         yield f'<p class="verdict">{escaped(said)}</p>\n'
         yield f'<pre tabindex="0"><code>{escaped(line.strip())}</code></pre>\n' if line else ""
-    if not found["counts"].get("calls"):
+    if not total.counts["calls"]:
         return
+    runs = [total.policies[name] for name in policies]
     yield "<h2>Policies side by side</h2>\n"
-    yield from _policies(Counter(found["counts"]), found["policies"])
-    if found["conversation"]:
-        yield "<h2>Ways of keeping a conversation</h2>\n"
-        yield from _strategies(found["conversation"], found.get("together", {}))
-    yield "<h2>Saved, by tool</h2>\n"
-    yield from _tools(found["tools"], found["policies"])
-
-
-def _policies(total: Counts, policies: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    runs: list[Counts] = [Counter({**total, **counts}) for counts in policies.values()]
-    for run in runs:
-        run["kept"] = run["saved"] - CHARS_PER_TOKEN * run["tokens_bounced"]
-    rows: list[Row] = []
-    for label, name, total_of in _MEASURES:
-        if not total_of:
-            rows.append((label, *(number(run[name]) for run in runs)))
-        elif all(run[total_of] for run in runs):
-            shares = [run[name] / run[total_of] for run in runs]
-            cells = zip(shares, lengths(shares), strict=True)
-            rows.append((label, *(Bar(f"{100 * share:.1f} %", length) for share, length in cells)))
+    rows = ((label, *_barred(cells)) for label, *cells in savings(total.counts, runs))
     yield from bar_table(("saved", *policies), rows)
-    for name, counts in policies.items():
-        yield from (f'<p class="note">Wrong, {escaped(name)}: {escaped(fault)}</p>\n' for fault in counts["wrong_ones"])
+    for name, run in zip(policies, runs, strict=True):
+        yield from (f'<p class="note">Wrong, {escaped(name)}: {escaped(fault)}</p>\n' for fault in run.wrong)
+    if total.strategies:
+        yield "<h2>Ways of keeping a conversation</h2>\n"
+        yield from _strategies(total.strategies)
+    yield "<h2>Saved, by tool</h2>\n"
+    yield from _tools(total, policies, runs)
 
 
-def _strategies(strategies: Mapping[str, Counts], together: Mapping[str, Mapping[str, Counts]]) -> Iterator[str]:
-    named = {spec: Counter(counts) for spec, counts in strategies.items()}
-    none = named["none"]
-    yield f"<p>{plural(none['sessions'], 'conversation')}. The bill is that of all requests, beside that of a "
-    yield "conversation from which nothing leaves. Each missed need costs a turn.</p>\n"
-    bills = [counts["bill"] / none["bill"] for counts in named.values()]
+def _barred(cells: Sequence[str], kind: str = "left") -> Sequence[Bar | str]:
+    """Return the cells with bars, if all of them are shares."""
+    if not all(cell.endswith(" %") for cell in cells):
+        return cells
+    sizes = lengths([float(cell.removesuffix(" %")) for cell in cells])
+    return [Bar(cell, length, kind=kind) for cell, length in zip(cells, sizes, strict=True)]
+
+
+def _strategies(strategies: StrategyCounts) -> Iterator[str]:
+    yield f"<p>{plural(strategies['none', '']['sessions'], 'conversation')}. The bill is that of all requests, beside "
+    yield "that of a conversation from which nothing leaves. Each missed need costs a turn.</p>\n"
+    rows = strategy_rows(strategies)
+    bills = _barred([cells["bill"] for _, cells in rows], "asked1")
+    others = [[cells[head] for head in _STRATEGY_HEADS] for _, cells in rows]
+    whole = [(label, bill, *more) for (label, _), bill, more in zip(rows, bills, others, strict=True)]
+    yield from bar_table(("way", "bill", *_STRATEGY_HEADS), whole)
+
+
+def _tools(total: ReplayTotals, policies: Sequence[str], runs: Sequence[PolicyTotals]) -> Iterator[str]:
+    tools = ranked(total.out_by_tool)[:MOST_TOOLS]
+    saved = [[run.by_tool[name] for run in runs] for name, _ in tools]
     rows: list[Row] = []
-    for (name, counts), bill, length in zip(named.items(), bills, lengths(bills), strict=True):
-        missed = (number(counts[key]) for key in ("turns", "missed", "rereads_missed"))
-        rows.append((Bar(name, length, kind="asked1"), f"{100 * bill:.1f} %", *missed))
-    yield from bar_table(("way", "bill", "turns", "needs missed", "re-reads"), rows)
-    policies = list(dict.fromkeys(name for pairs in together.values() for name in pairs))
-    shares = {
-        spec: [counts["bill"] / none["bill"] for counts in (named[spec], *(pairs[name] for name in policies))]
-        for spec, pairs in together.items()
-    }
-    most = max((max(some) for some in shares.values()), default=1)
-    rows = [
-        (spec, *(Bar(f"{100 * bill:.1f} %", bill / most, kind="asked1") for bill in some))
-        for spec, some in shares.items()
-    ]
-    if rows:
-        yield "<h3>The bill, with a policy as well</h3>\n"
-        yield from bar_table(("way", "alone", *policies), rows)
-
-
-def _tools(tools: Mapping[str, Mapping[str, int]], policies: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    names = sorted(tools, key=lambda name: (-tools[name]["characters"], name))[:MOST_TOOLS]
-    saved = [[counts["by_tool"].get(name, 0) for counts in policies.values()] for name in names]
-    rows: list[Row] = []
-    for name, by_policy, length in zip(names, saved, lengths([max(one) for one in saved]), strict=True):
-        sizes = number(tools[name]["calls"]), brief(tools[name]["characters"])
-        rows.append((Bar(name, length), *sizes, *map(brief, by_policy)))
+    for (name, out), by_policy, length in zip(tools, saved, lengths([max(one) for one in saved]), strict=True):
+        rows.append((Bar(name, length), number(total.calls_by_tool[name]), brief(out), *map(brief, by_policy)))
     yield from bar_table(("tool", "calls", "characters", *policies), rows)
-    if len(tools) > MOST_TOOLS:
-        yield f"<p>And {plural(len(tools) - MOST_TOOLS, 'more tool')}: --json has them all.</p>\n"
+    if (rest := len(total.out_by_tool) - MOST_TOOLS) > 0:
+        yield f"<p>And {plural(rest, 'more tool')}: --json has them all.</p>\n"

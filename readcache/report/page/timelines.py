@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import count
@@ -10,20 +10,19 @@ from itertools import count
 from readcache.core.model.cursor import Cursor
 from readcache.core.model.events import (
     Amended,
-    Compacted,
     Delivered,
     Event,
-    Forgot,
     MarkerRecord,
     Origin,
     Record,
-    Rewound,
+    Removal,
     SourceSpan,
     Wrote,
 )
 from readcache.core.model.records import event_for
 from readcache.core.model.text import digest, digest_lines, split_lines
-from readcache.report.page.context import Context, FileRow, Files, ViewSizes, left_out_of, shown_of
+from readcache.core.model.unconfirmed import shown_chars
+from readcache.report.page.context import Context, FileRow, Files, ViewSizes, left_out_of
 
 # Characters. A shorter text is repeated if it occurs again: naming its first occurrence would take as many.
 SHORTEST_SHARED = 400
@@ -92,7 +91,7 @@ class Step:
     def shown(self) -> int:
         """Characters that the step put before the reader: a result, or another text such as a restored section."""
         if self.result is not None:
-            return shown_of(self.result)
+            return shown_chars(self.result)
         return sum(len(text.event.text) for text in self.texts if self.of is None)
 
     @property
@@ -111,35 +110,25 @@ class Timeline:
     markers: int
 
 
-class Names:
-    """The IDs of elements. Each is unique on its page."""
-
-    def __init__(self) -> None:
-        self._numbers = count(1)
-
-    def next(self, kind: str) -> str:
-        """Return a new ID that starts with `kind`."""
-        return f"{kind}{next(self._numbers)}"
-
-
 def timelines_of(records: Sequence[Record], agent_id: str = "") -> list[Timeline]:
     """Return a timeline for each reader, in the order in which they began. If `agent_id` is given, return only the
     timeline of that reader. Each timeline contains the writes of the other readers too."""
-    names, shared = Names(), dict[str, PageText]()
+    numbers, shared = count(1), dict[str, PageText]()
     readers = dict.fromkeys(record.agent_id for record in records if agent_id in ("", record.agent_id))
-    return [_TimelineMaker(reader, names, shared).make(records) for reader in readers]
+    return [_TimelineMaker(reader, numbers, shared).make(records) for reader in readers]
 
 
 class _TimelineMaker:
-    """Makes a timeline from one reader's log. `shared`: texts that the page already has, by digest."""
+    """Makes a timeline from one reader's log. `numbers`: for the IDs of elements, which are unique on the page.
+    `shared`: texts that the page already has, by digest."""
 
-    def __init__(self, agent_id: str, names: Names, shared: dict[str, PageText]) -> None:
-        self._agent_id, self._names, self._shared = agent_id, names, shared
+    def __init__(self, agent_id: str, numbers: Iterator[int], shared: dict[str, PageText]) -> None:
+        self._agent_id, self._numbers, self._shared = agent_id, numbers, shared
         self._steps: list[Step] = []
         self._texts: dict[tuple[str, Origin], PageText] = {}  # the newest texts of each call
         self._calls: dict[str, Step] = {}  # call ID -> its newest step
         self._numbered: dict[int, Step] = {}  # number of a call -> its step
-        self._immediate_rereads: set[int] = set()
+        self._immediate_rereads = 0  # that were found
         self._context, self._files = Context(), Files()
         self._markers = 0
 
@@ -148,14 +137,14 @@ class _TimelineMaker:
         indexes = [index for index, record in enumerate(records) if record.agent_id == self._agent_id]
         cursor, first, last = Cursor(records, self._agent_id), indexes[0], indexes[-1]
         for index in range(last + 1):
-            record, before = records[index], cursor.view
+            record = records[index]
             event = event_for(record, self._agent_id)
-            seen_before = {d.event.call_id for d in before.deliveries} if _removes(event) else set()
+            before = {d.event.call_id for d in cursor.view.deliveries} if isinstance(event, Removal) else set()
             cursor.step()
             if event is None or index < first:
                 continue
             step = self._step(record, event)
-            step.gone += len(seen_before - {d.event.call_id for d in cursor.view.deliveries}) if seen_before else 0
+            step.gone += len(before - {d.event.call_id for d in cursor.view.deliveries}) if before else 0
             self._take(step, event)
             self._find_immediate_rereads(step, cursor.view.calls.immediate_rereads)
             self._files.take(event, step.at)
@@ -166,7 +155,7 @@ class _TimelineMaker:
         """Return the step of the event's call, or a new step if it has none."""
         last = self._steps[-1] if self._steps else None
         if last is None or not _is_of(last.events[-1], event):
-            last = Step(self._names.next("e"), len(self._steps), replace(record, event=event))
+            last = Step(f"e{next(self._numbers)}", len(self._steps), replace(record, event=event))
             self._steps.append(last)
         last.events.append(event)
         return last
@@ -185,7 +174,7 @@ class _TimelineMaker:
             self._add_text(step, event)
 
     def _add_text(self, step: Step, event: Delivered | Amended) -> None:
-        text = PageText(self._names.next("t"), step, event)
+        text = PageText(f"t{next(self._numbers)}", step, event)
         text.gaps = [self._gap(marker) for marker in event.markers if marker.line >= 0]
         sources = (source for gap in text.gaps for source in gap.sources)
         for source in {source.text.step if isinstance(source, Band) else source for source in sources}:
@@ -212,26 +201,20 @@ class _TimelineMaker:
             return None
         key = span.at, span.count
         if key not in text.bands:
-            text.bands[key] = Band(self._names.next("b"), text, *key)
+            text.bands[key] = Band(f"b{next(self._numbers)}", text, *key)
         return text.bands[key]
 
     def _find_immediate_rereads(self, step: Step, immediate_rereads: Collection[int]) -> None:
-        if len(immediate_rereads) == len(self._immediate_rereads):
-            return
-        for number in sorted(set(immediate_rereads) - self._immediate_rereads):
+        for number in sorted([*immediate_rereads][self._immediate_rereads :]):
             if (left := self._numbered.get(number)) is not None and left is not step:
                 left.asked_again = step
                 step.asks_again.append(left)
-        self._immediate_rereads = set(immediate_rereads)
+        self._immediate_rereads = len(immediate_rereads)
 
 
 @lru_cache(maxsize=32)
 def _lines_of(text: PageText) -> list[str]:
     return split_lines(text.event.text)
-
-
-def _removes(event: Event | None) -> bool:
-    return isinstance(event, (Compacted, Forgot, Rewound))
 
 
 def _is_of(before: Event, event: Event) -> bool:

@@ -2,8 +2,8 @@
 
 The table `models.json` has a date and a source for each row. The user's own rows take precedence over it. A result is
 written to the provider's prompt cache once. Each later call reads it from there, until it leaves the conversation.
-`Carried` counts this cost in characters, for transcripts without numbers of tokens. `Bill` uses the usage fields of the
-transcript and the prices of its model.
+`Carried` counts this cost in characters, which every transcript has. `Bill` uses the usage fields of the transcript and
+the prices of its model.
 """
 
 from __future__ import annotations
@@ -116,14 +116,10 @@ def _row(path: str, name: str, row: Any) -> ModelPrices:
             raise UsageError(
                 f"{path}: {name} has an unknown field {key!r}{did_you_mean(key, known)}; prices are US dollars"
             )
-        if key in ("date", "source"):
-            is_right, form = isinstance(value, str), "text"
-        else:
-            is_right, form = (
-                type(value) in (int, float) and 0 <= value < float("inf"),
-                "number of 0 or more; prices are US dollars",
-            )
-        if not is_right:
+        is_text = key in ("date", "source")
+        is_number = type(value) in (int, float) and 0 <= value < float("inf")
+        if not (isinstance(value, str) if is_text else is_number):
+            form = "text" if is_text else "number of 0 or more; prices are US dollars"
             raise UsageError(f"{path}: {name}: {key} is {value!r}: give a {form}")
     if not row["input"]:
         raise UsageError(f"{path}: {name}: input is 0, and everything is counted in tokens of input")
@@ -198,11 +194,6 @@ class Carried:
     def price(self, at: int) -> float:
         """Return the cost so far of one character of call number `at` (from 0)."""
         return self._prices.while_carried(self._calls - 1 - at)
-
-    @property
-    def calls(self) -> int:
-        """Number of results so far."""
-        return self._calls
 
 
 @dataclass(slots=True)

@@ -78,6 +78,8 @@ class Sending(NamedTuple):
     whole: str
 
 
+# The counts of each strategy, by its spec and the name of a preset: "" for none.
+StrategyCounts = dict[tuple[str, str], Counter[str]]
 NOTHING: Mapping[str, Sending] = MappingProxyType({})
 
 
@@ -85,7 +87,7 @@ class Conversations:
     """One recorded conversation under several strategies in parallel, each without a preset and with each preset."""
 
     def __init__(self, strategies: Sequence[str], prices: ModelPrices, presets: Sequence[str] = ()) -> None:
-        self._prices, self._presets, self._facts = prices, presets, RecordedFacts()
+        self._prices, self._facts = prices, RecordedFacts()
         specs = dict.fromkeys((*ALWAYS, *strategies)) if strategies else ()
         each = ((spec, preset) for spec in specs for preset in ("", *presets))
         self._sims = {one: ConversationSim(parse_strategy(one[0]), prices, self._facts) for one in each}
@@ -153,14 +155,10 @@ class Conversations:
             for kept in self._sims.values():
                 kept.add(is_present=kept.strategy.kind == "recorded" or not removal.compacts)
 
-    def end(self) -> dict[str, Counter[str]]:
-        """Return the totals of each strategy without a preset. `bill` and its parts are in tokens of uncached input."""
-        return {spec: kept.end() for (spec, preset), kept in self._sims.items() if not preset}
-
-    def together(self) -> dict[str, dict[str, Counter[str]]]:
-        """Return the totals of each strategy with each preset."""
-        specs = [spec for spec, preset in self._sims if not preset]
-        return {spec: {name: self._sims[spec, name].end() for name in self._presets} for spec in specs}
+    def end(self) -> StrategyCounts:
+        """Return the totals of each strategy, without a preset and with each. `bill` and its parts are in tokens of
+        uncached input."""
+        return {name: kept.end() for name, kept in self._sims.items()}
 
 
 def _sent(text: str, lines: set[str]) -> Sent:

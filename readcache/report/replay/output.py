@@ -6,11 +6,12 @@ Lines of text are not wrapped. The terminal does that.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from readcache.report import many, share
 from readcache.report.replay.bills import CHARS_PER_TOKEN
-from readcache.report.replay.conversations import parse_strategy
+from readcache.report.replay.conversations import StrategyCounts, parse_strategy
 from readcache.report.replay.policy_run import WATCHED
 from readcache.report.replay.replay_totals import PolicyTotals, ReplayTotals, Sum, ranked
 
@@ -36,17 +37,6 @@ def verdict(total: ReplayTotals, policies: Sequence[str]) -> Iterator[str]:
         yield from _of_strategies(total, policies)
 
 
-def share(part: float, total_of: float) -> str:
-    """Return the share as per cent; "n/a" if the total is 0."""
-    return f"{part / total_of:.1%}".replace("%", " %") if total_of else "n/a"
-
-
-def many(count: int, what: str) -> str:
-    """Return the number and the noun, in the plural if needed."""
-    many = what if count == 1 else what[:-1] + "ies" if what.endswith("y") else what + "s"
-    return f"{count:,} {many}"
-
-
 def dollars(millionths: float) -> str:
     """Return the amount, in millionths of a dollar, as dollars."""
     return f"${millionths / 1e6:,.2f}"
@@ -67,8 +57,9 @@ def _of_results(total: ReplayTotals, policies: Sequence[str]) -> str:
 
 
 def _of_strategies(total: ReplayTotals, policies: Sequence[str]) -> Iterator[str]:
-    recorded = total.strategies["recorded"]
-    fair = {spec: counts for spec, counts in total.strategies.items() if _is_fair(spec, counts, recorded)}
+    recorded = total.strategies["recorded", ""]
+    alone = {spec: counts for (spec, policy), counts in total.strategies.items() if not policy}
+    fair = {spec: counts for spec, counts in alone.items() if _is_fair(spec, counts, recorded)}
     if not fair:
         yield "No other way of keeping the conversations costs less without taking much from the agent."
         return
@@ -76,7 +67,7 @@ def _of_strategies(total: ReplayTotals, policies: Sequence[str]) -> Iterator[str
     strategy, kept = parse_strategy(best), many(recorded["sessions"], "conversation")
     line = _LINES[strategy.kind].format(f"{strategy.above:_}", f"{strategy.down_to:_}")
     yield f"{kept} kept as {best} would have cost {_less(fair[best], recorded)}:\n  {line}"
-    pairs = {name: total.together[best][name] for name in policies}
+    pairs = {name: total.strategies[best, name] for name in policies}
     name = min(pairs, key=lambda name: pairs[name]["bill"])
     if _is_fair(best, pairs[name], recorded) and pairs[name]["bill"] < fair[best]["bill"]:
         line = f'session = Session(policy=Policy.named("{name}"))'
@@ -103,8 +94,8 @@ def table(found: Sum, policies: Sequence[str]) -> list[str | Table]:
     parts += ["", *_head(total), ""]
     if total.counts["calls"]:
         runs = [total.policies[name] for name in policies]
-        parts.append([("", *policies), *_savings(total, runs)])
-        parts += ["", *_strategies(total.strategies, total.together)] if total.strategies else []
+        parts.append([("", *policies), *savings(total.counts, runs)])
+        parts += ["", *_strategies(total.strategies)] if total.strategies else []
         parts += ["", *_tools(total, runs, policies), "", *_after_compactions(total)]
         parts += [line for name in policies for line in _faults(name, total.policies[name])]
     return [*parts, *_left_aside(found)]
@@ -141,65 +132,58 @@ def _usage(total: ReplayTotals) -> Iterator[str]:
         yield f"  no prices for {names} ({aside}): give them in --prices FILE"
 
 
-def _savings(total: ReplayTotals, runs: Sequence[PolicyTotals]) -> Table:
-    counts = total.counts
-    rows: list[tuple[str, Callable[[PolicyTotals], str]]] = [
-        ("saved, characters net of markers", lambda run: f"{run.counts['saved']:,}"),
-        ("  of the results that were cut", lambda run: share(run.counts["saved"], run.counts["cut"])),
-        ("  of all tool output", lambda run: share(run.counts["saved"], counts["out"])),
+def savings(counts: Counter[str], runs: Sequence[PolicyTotals]) -> list[tuple[str, ...]]:
+    """Return a row for each measure of the policies: its name, and a cell for each run. `counts`: of all runs."""
+    rows: list[tuple[str, Callable[[Counter[str]], str]]] = [
+        ("saved, characters net of markers", lambda run: f"{run['saved']:,}"),
+        ("  of the results that were cut", lambda run: share(run["saved"], run["cut"])),
+        ("  of all tool output", lambda run: share(run["saved"], counts["out"])),
         ("  of all tool output, less what bounced", lambda run: share(_kept(run), counts["out"])),
-        ("  of all input, by usage fields", lambda run: share(run.counts["saved_input"], counts["prompt"])),
-        ("  of the bill, by usage fields", lambda run: share(run.counts["saved_bill"], counts["bill"])),
-        ("priced while carried, of all tool output", _priced),
+        ("  of all input, by usage fields", lambda run: share(run["saved_input"], counts["prompt"])),
+        ("  of the bill, by usage fields", lambda run: share(run["saved_bill"], counts["bill"])),
+        ("priced while carried, of all tool output", lambda run: share(run["saved_priced"], run["out_priced"])),
         ("break-even: cuts that may cost a turn", _break_even),
-        ("results with something left out", lambda run: f"{run.counts['omissions']:,}"),
-        ("markers", lambda run: f"{run.counts['markers']:,}"),
-        ("bounces: asked for again at once", _immediate_rereads),
-        ("wrong omissions, each one checked", lambda run: f"{run.counts['wrong']:,}"),
+        ("results with something left out", lambda run: f"{run['omissions']:,}"),
+        ("markers", lambda run: f"{run['markers']:,}"),
+        ("bounces: asked for again at once", _bounces),
+        ("wrong omissions, each one checked", lambda run: f"{run['wrong']:,}"),
     ]
-    return [(label, *map(cell, runs)) for label, cell in rows]
+    return [(label, *(cell(run.counts) for run in runs)) for label, cell in rows]
 
 
-def _priced(run: PolicyTotals) -> str:
-    return share(run.counts["saved_priced"], run.counts["out_priced"])
+def _break_even(run: Counter[str]) -> str:
+    return share(run["saved_priced"], run["saved_priced"] + run["turns_priced"])
 
 
-def _break_even(run: PolicyTotals) -> str:
-    saved = run.counts["saved_priced"]
-    return share(saved, saved + run.counts["turns_priced"])
+def _bounces(run: Counter[str]) -> str:
+    return f"{run['bounces']:,} ({share(run['bounces'], run['omissions'])})"
 
 
-def _kept(run: PolicyTotals) -> float:
+def _kept(run: Counter[str]) -> float:
     """Return the characters saved, without the omissions that caused an immediate reread."""
-    return run.counts["saved"] - CHARS_PER_TOKEN * run.counts["tokens_bounced"]
+    return run["saved"] - CHARS_PER_TOKEN * run["tokens_bounced"]
 
 
-def _immediate_rereads(run: PolicyTotals) -> str:
-    return f"{run.counts['bounces']:,} ({share(run.counts['bounces'], run.counts['omissions'])})"
-
-
-def _strategies(
-    strategies: Mapping[str, Counter[str]], together: Mapping[str, Mapping[str, Counter[str]]]
-) -> Iterator[str | Table]:
+def _strategies(strategies: StrategyCounts) -> Iterator[str | Table]:
     """Yield each strategy without a policy and with each policy, compared with a conversation that keeps everything."""
-    none, recorded = strategies["none"], strategies["recorded"]
-    yield f"{many(none['sessions'], 'conversation')} kept in other ways"
-    rows: Table = [("", *_strategy_cells(none, none))]
-    for spec, alone in strategies.items():
-        pairs = {f"  + {name}": one for name, one in together[spec].items()}
-        rows += [
-            (_fitted(label, NAME), *_strategy_cells(one, none).values())
-            for label, one in {spec: alone, **pairs}.items()
-        ]
-    yield rows
+    recorded, rows = strategies["recorded", ""], strategy_rows(strategies)
+    yield f"{many(recorded['sessions'], 'conversation')} kept in other ways"
+    yield [("", *rows[0][1]), *((_fitted(label, NAME), *cells.values()) for label, cells in rows)]
     yield "  the agent is taken to do as it did; each missed need costs one turn, and the lines come back"
     if recorded["expiries"]:
         part = share(recorded["bill_expired"], recorded["bill"])
         yield f"  the cache expired in {many(recorded['expiries'], 'pause')}: {part} of the bill as recorded"
 
 
+def strategy_rows(strategies: StrategyCounts) -> list[tuple[str, dict[str, str]]]:
+    """Return for each strategy, without a policy and with each, its name, and its cells by their headings."""
+    none = strategies["none", ""]
+    return [
+        (f"  + {policy}" if policy else spec, _strategy_cells(one, none)) for (spec, policy), one in strategies.items()
+    ]
+
+
 def _strategy_cells(one: Counter[str], none: Counter[str]) -> dict[str, str]:
-    """Return the cells of a row by their headings."""
     return {
         "bill": share(one["bill"], none["bill"]),
         "money": dollars(one["money"]) if one["money"] else "n/a",
@@ -267,6 +251,8 @@ def _fitted(text: str, size: int) -> str:
 def replay_json(found: Sum, policies: Sequence[str]) -> dict[str, Any]:
     """Return the report as one object for JSON."""
     total = found.total()
+    specs = [spec for spec, policy in total.strategies if not policy]
+    runs = {name: total.policies[name] for name in policies}
     return {
         "verdict": list(verdict(total, policies)),
         "counts": dict(total.counts),
@@ -274,13 +260,13 @@ def replay_json(found: Sum, policies: Sequence[str]) -> dict[str, Any]:
         "tools": {
             name: {"calls": calls, "characters": total.out_by_tool[name]} for name, calls in ranked(total.calls_by_tool)
         },
-        "policies": {name: _policy(total.policies.get(name, PolicyTotals())) for name in policies},
+        "policies": {
+            name: {**run.counts, "by_tool": dict(run.by_tool), "wrong_ones": run.wrong} for name, run in runs.items()
+        },
         "models": dict(total.models),
         "unpriced": dict(total.unpriced),
-        "conversation": {spec: dict(counts) for spec, counts in total.strategies.items()},
-        "together": {
-            spec: {name: dict(counts) for name, counts in pairs.items()} for spec, pairs in total.together.items()
-        },
+        "conversation": {spec: dict(total.strategies[spec, ""]) for spec in specs},
+        "together": {spec: {name: dict(total.strategies[spec, name]) for name in policies} for spec in specs},
         "left_aside": {
             "too_old": found.too_old,
             "copies": found.copies,
@@ -289,12 +275,4 @@ def replay_json(found: Sum, policies: Sequence[str]) -> dict[str, Any]:
             "first_damaged": found.damage.first,
             "not_understood": found.not_understood,
         },
-    }
-
-
-def _policy(totals: PolicyTotals) -> dict[str, Any]:
-    return {
-        **totals.counts,
-        "by_tool": dict(totals.by_tool),
-        "wrong_ones": totals.wrong,
     }

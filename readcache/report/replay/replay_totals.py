@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
 from readcache.transcripts.records import Damage
@@ -39,42 +39,27 @@ class ReplayTotals:
     forms: Counter[str] = field(default_factory=Counter)
     calls_by_tool: Counter[str] = field(default_factory=Counter)
     out_by_tool: Counter[str] = field(default_factory=Counter)
-    policies: dict[str, PolicyTotals] = field(default_factory=dict)
+    policies: defaultdict[str, PolicyTotals] = field(default_factory=lambda: defaultdict(PolicyTotals))
     models: Counter[str] = field(default_factory=Counter)  # conversations by model, with the date of its prices
     unpriced: Counter[str] = field(default_factory=Counter)  # conversations with usage fields, by unpriced model
-    strategies: dict[str, Counter[str]] = field(default_factory=dict)  # counts by strategy, see `conversations`
-    together: dict[str, dict[str, Counter[str]]] = field(default_factory=dict)  # counts by strategy and policy
+    strategies: dict[tuple[str, str], Counter[str]] = field(default_factory=dict)  # as `Conversations.end`
+    first_call: str = ""  # the harness's ID of the first call of one conversation; "" for none
 
     def add(self, other: ReplayTotals) -> None:
         """Add the totals of another replay."""
-        self.counts.update(other.counts)
-        self.forms.update(other.forms)
-        self.calls_by_tool.update(other.calls_by_tool)
-        self.out_by_tool.update(other.out_by_tool)
-        self.models.update(other.models)
-        self.unpriced.update(other.unpriced)
+        for name in ("counts", "forms", "calls_by_tool", "out_by_tool", "models", "unpriced"):
+            getattr(self, name).update(getattr(other, name))
         for strategy, counts in other.strategies.items():
             self.strategies.setdefault(strategy, Counter()).update(counts)
-        for strategy, pairs in other.together.items():
-            for name, counts in pairs.items():
-                self.together.setdefault(strategy, {}).setdefault(name, Counter()).update(counts)
         for name, policy in other.policies.items():
-            self.policies.setdefault(name, PolicyTotals()).add(policy)
-
-
-@dataclass(frozen=True, slots=True)
-class Replayed:
-    """The totals of one conversation. `first_call`: the harness's ID of its first call; "" for none."""
-
-    totals: ReplayTotals
-    first_call: str = ""
+            self.policies[name].add(policy)
 
 
 @dataclass(slots=True)
 class Outcomes:
     """The outcomes of one unit of work."""
 
-    replayed: list[Replayed] = field(default_factory=list)
+    replayed: list[ReplayTotals] = field(default_factory=list)
     damage: Damage = field(default_factory=Damage)
     not_understood: str = ""
     too_old: int = 0
@@ -98,12 +83,12 @@ class Sum:
         self.too_old += outcomes.too_old
         for replayed in outcomes.replayed:
             if not replayed.first_call:
-                self._total.add(replayed.totals)
+                self._total.add(replayed)
                 continue
             known = self._known.get(replayed.first_call)
             self.copies += known is not None
-            if known is None or known.counts["calls"] < replayed.totals.counts["calls"]:
-                self._known[replayed.first_call] = replayed.totals
+            if known is None or known.counts["calls"] < replayed.counts["calls"]:
+                self._known[replayed.first_call] = replayed
 
     def total(self) -> ReplayTotals:
         """Return the totals of all conversations. Call this after the last `add`."""

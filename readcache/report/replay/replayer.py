@@ -22,7 +22,7 @@ from readcache.core.model.tool_call import ToolCall
 from readcache.report.replay.bills import RATIOS, USUAL, Bill, ModelPrices, PriceTable, built_in_prices, find_prices
 from readcache.report.replay.conversations import Conversations, Sending, tokens_of
 from readcache.report.replay.policy_run import Baseline, PolicyRun, answer_recorded, show_restored
-from readcache.report.replay.replay_totals import Outcomes, Replayed, ReplayTotals, Sum
+from readcache.report.replay.replay_totals import Outcomes, ReplayTotals, Sum
 from readcache.transcripts.files import Found, Unit, find_files, read_content, units_of
 from readcache.transcripts.formats import FORMS, Form, recordings_in
 from readcache.transcripts.records import HistoryRemoval, NotUnderstood, Recording, RequestSent
@@ -80,10 +80,12 @@ class Choices:
         return found.for_an_hour() if found is not None and hour else found
 
 
-def replay_recording(recording: Recording, policies: Mapping[str, Policy], choices: Choices | None = None) -> Replayed:
+def replay_recording(
+    recording: Recording, policies: Mapping[str, Policy], choices: Choices | None = None
+) -> ReplayTotals:
     """Return the totals of one conversation under each policy."""
     choices = Choices() if choices is None else choices
-    totals = ReplayTotals(Counter(sessions=1), Counter({recording.form: 1}))
+    totals = ReplayTotals(Counter(sessions=1), Counter({recording.form: 1}), first_call=recording.first_call)
     totals.counts["readers"] += recording.reader != "main"
     prices = choices.prices(recording)
     runs = {name: PolicyRun(policy, prices.ratios if prices else USUAL) for name, policy in policies.items()}
@@ -124,20 +126,16 @@ def replay_recording(recording: Recording, policies: Mapping[str, Policy], choic
     elif totals.counts["requests"]:
         totals.unpriced[recording.model or "an unnamed model"] += 1
     totals.strategies = conversations.end()
-    totals.together = conversations.together()
-    for strategy in [
-        *totals.strategies.values(),
-        *(strategy for pair in totals.together.values() for strategy in pair.values()),
-    ]:
+    for strategy in totals.strategies.values():
         strategy["sessions"] = 1
-        strategy["money"] = round(bill.money * strategy["bill"] / max(1, totals.strategies["recorded"]["bill"]))
+        strategy["money"] = round(bill.money * strategy["bill"] / max(1, totals.strategies["recorded", ""]["bill"]))
     for run in uncut_runs.values():
         run.end()
     for name, run in runs.items():
         totals.policies[name] = run.end()
         tokens, money = bill.saved(name)
         totals.policies[name].counts.update(saved_input=round(tokens), saved_bill=round(money))
-    return Replayed(totals, recording.first_call)
+    return totals
 
 
 SMALL = 200_000  # bytes on disk: replaying fewer takes less time than starting processes

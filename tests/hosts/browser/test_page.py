@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -346,10 +347,12 @@ def saved_pages() -> dict[str, str]:
     """Those of `gain` and `replay`, with names that are long and have no place to break."""
     names = [f"{n}-{'0123456789abcdef' * 5}" for n in range(25)]
     tools = dict.fromkeys(names, 12_345_678)
-    ways = {"none": {"bill": 2, "sessions": 3}, "clear:160k:60k": {"bill": 1, "turns": 123_456, "missed": 12_345}}
-    together = {"none": {name: {"bill": 2.5} for name in ("default", "delta", "max")}}
-    found = replayed(tools, ["default", "delta", "max"], conversation=ways, together=together)
-    return {"gain": "".join(gain_page(saving(names))), "replay": "".join(replay_page(found))}
+    policies = ["default", "delta", "max"]
+    none, clear = Counter(bill=2, sessions=3), Counter(bill=1, turns=123_456, missed=12_345, needs=12_345)
+    ways = {("none", ""): none, ("recorded", ""): none, ("clear:160k:60k", ""): clear}
+    ways |= {(way, name): clear for way, _ in tuple(ways) for name in policies}
+    found = replayed(tools, policies, ways)
+    return {"gain": "".join(gain_page(saving(names))), "replay": "".join(replay_page(found, policies))}
 
 
 @pytest.mark.parametrize("command", ["report", "gain", "replay"])
