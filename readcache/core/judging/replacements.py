@@ -179,8 +179,9 @@ def _what(files: dict[str, Spans] | None, omission: Omission, names: dict[str, s
     """Return in words which lines are omitted: lines of files if they are known, otherwise lines of this output."""
     if files is not None:
         return " and ".join(f"{names[path]} {marker.spell_lines(found)}" for path, found in files.items())
-    paths = list(dict.fromkeys(key for match in omission.matches for key in match.mapped.keys))
-    of_paths = f" ({', '.join(names[path] for path in paths)})" if 0 < len(paths) <= MOST_FILES else ""
+    paths = dict.fromkeys(match.mapped.keys[0] for match in omission.matches if match.mapped.first)
+    is_known = len(paths) <= MOST_FILES and all(match.mapped.first for match in omission.matches)
+    of_paths = f" ({', '.join(names[path] for path in paths)})" if is_known else ""
     return f"output {marker.spell_lines([(omission.low + 1, omission.high)])}{of_paths}"
 
 
@@ -236,7 +237,7 @@ def _there(there: LinesThere, names: dict[str, str]) -> str:
     for match in there.matches:
         by_file.setdefault(_file_there(match, names, named_file), []).append(match)
     if all(map(number_there, there.matches)):
-        is_plain = not there.spans and not any(by_file) and not any(map(_other_files, there.matches))
+        is_plain = not there.spans and not any(by_file) and not any(map(_other_file, there.matches))
         return "" if is_plain else " and ".join(map(_numbers_there, by_file, by_file.values()))
     file = next(iter(by_file)) if len(by_file) == 1 else ""
     return f"{file} {marker.spell_lines(there.spans)} {marker.OF_OUTPUT}".lstrip() if there.spans else file
@@ -251,18 +252,15 @@ def _file_there(match: Match, names: dict[str, str], named_file: str) -> str:
 
     Return "" if the marker has named it already, or names it as the file `named_file` of a tool.
     """
-    other = next((names[key] for key in _other_files(match) if match.mapped.keys and key != named_file), "")
-    return other or marker.name_path(_path_there(match))
+    key = _other_file(match)
+    return names[key] if key and match.mapped.keys and key != named_file else marker.name_path(_path_there(match))
 
 
-def _other_files(match: Match) -> list[str]:
-    """Return the files at the source that the marker still has to name.
-
-    It has not named them yet, or only among several. The heading of a restored section names no file.
-    """
-    ours, theirs = match.mapped.keys, match.visible.mapped.keys
-    is_restored = match.visible.event.origin is Origin.RESTORED
-    return [key for key in theirs if key not in ours or (is_restored and len(ours) > 1)]
+def _other_file(match: Match) -> str:
+    """Return the file at the source if it is known, and if it is not the file that the marker has named already."""
+    ours, theirs = match.mapped, match.visible.mapped
+    is_named = ours.first > 0 and ours.keys == theirs.keys
+    return theirs.keys[0] if theirs.first and len(theirs.keys) == 1 and not is_named else ""
 
 
 def _path_there(match: Match) -> str:

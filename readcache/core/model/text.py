@@ -18,6 +18,8 @@ from typing import NamedTuple
 
 import xxhash
 
+# If this many non-blank lines are the same, they are lines of the same file, or in the same form.
+SAME_LINES = 2
 ELISION = "[…]"  # a line between the parts that a truncated reply is known to keep
 
 NUMBER = "{n}"  # in a separator: the position of the number, if the tool writes something before it ("[{n}] ")

@@ -1,0 +1,76 @@
+"""The law of names: a marker names a file only if the bytes prove it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from readcache import Outcome, Policy, Session
+
+OF_TWO_FILES = [
+    "cat a && cat b",
+    "cat nope; cat b",
+    "cat a b",
+    "tail -20 a; cat b",
+    "cat a; ls; cat b",
+    "grep alpha a; cat b",
+    "cat a; echo; cat b",
+    "sed -n '20,45p' a b",
+    "head -n 40 a b",
+    "sed -n '20,60p' a; sed -n '1,30p' b",
+    "cat a; cat a; cat b",
+]
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Session:
+    for name, word in (("a", "alpha"), ("b", "beta")):
+        lines = (f"{word} line {n} of this file here\n" for n in range(1, 31))
+        (tmp_path / name).write_text("".join(lines), encoding="utf-8")
+    return Session(tmp_path, policy=Policy(min_worth=0))
+
+
+@pytest.mark.parametrize("command", OF_TWO_FILES)
+@pytest.mark.parametrize("again", ["cat b", "sed -n '1,15p' b", "cat -n b | sed -n '1,15p'"])
+def test_a_file_whose_bytes_are_known_is_named_at_its_source_and_no_other(
+    session: Session, command: str, again: str
+) -> None:
+    session.run(command)
+    reply = session.run(again)
+    assert reply.outcome is not Outcome.FULL
+    (marker,) = session.markers_in(reply.text)
+    assert ": b lines 1-" in marker
+    assert " as " not in marker
+
+
+@pytest.mark.parametrize("command", ["cat a && cat b", "cat nope; cat b", "sed -n '20,60p' a; sed -n '1,99p' b"])
+def test_a_whole_file_that_was_shown_among_others_is_called_unchanged(session: Session, command: str) -> None:
+    session.run(command)
+    assert f'[FILE_UNCHANGED {session.tag}.2: b lines 1-30, above in "' in session.run("cat b").text
+
+
+def test_an_edit_of_another_file_that_was_shown_in_front_changes_nothing(session: Session) -> None:
+    session.run("cat a && cat b")
+    session.run("sed -i 's/alpha line 7/new line 7/' a")
+    assert session.run("cat b").outcome is Outcome.UNCHANGED
+
+
+def test_a_file_that_changed_after_it_was_shown_among_others_is_shown(session: Session) -> None:
+    session.run("cat a && cat b")
+    session.run("sed -i 's/beta line 7/new line 7/' b")
+    assert session.run("cat b").outcome is Outcome.FULL
+
+
+def test_lines_of_a_program_are_not_called_lines_of_the_file_that_follows(session: Session) -> None:
+    session.run("tac a | tac; cat b")
+    assert session.run("cat a").text == (
+        f'[LEFT_OUT {session.tag}.2: a lines 1-30, above in "tac a | tac; cat b"; repeat to see]\n'
+    )
+
+
+def test_the_only_file_of_known_lines_is_named(session: Session, tmp_path: Path) -> None:
+    (tmp_path / "copy").write_bytes((tmp_path / "a").read_bytes())
+    session.run("cat a")
+    shown = session.run("sed -n '1,29p' copy").text
+    assert 'copy lines 1-29, above in "cat a" as a lines 1-29' in shown
