@@ -74,3 +74,10 @@ def test_the_only_file_of_known_lines_is_named(session: Session, tmp_path: Path)
     session.run("cat a")
     shown = session.run("sed -n '1,29p' copy").text
     assert 'copy lines 1-29, above in "cat a" as a lines 1-29' in shown
+
+
+def test_the_last_line_before_a_numbered_file_is_omitted_too(session: Session) -> None:
+    session.run("cat -n a; cat -n b")
+    assert session.run("cat -n a").text == (
+        f'[FILE_UNCHANGED {session.tag}.2: a lines 1-30, above in "cat -n a; cat -n b"; repeat to see]\n'
+    )

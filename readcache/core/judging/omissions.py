@@ -58,7 +58,7 @@ def describe(matches: Sequence[Match]) -> list[LinesThere] | None:
 
     Return None if no marker can describe all of them, or if it would be too long.
     """
-    if len(matches) > MOST_MATCHES or (any(map(is_bare, matches)) and named_lines(matches) is None):
+    if len(matches) > MOST_MATCHES or (any(map(_needs_number, matches)) and named_lines(matches) is None):
         return None
     groups: dict[tuple[str, Origin, str], list[Match]] = {}
     for match in matches:
@@ -73,6 +73,11 @@ def describe(matches: Sequence[Match]) -> list[LinesThere] | None:
     is_short = sum(len(there.spans) for there in out) <= MOST_THERE
     texts = {(call_id, origin) for call_id, origin, _ in groups}
     return out if is_short and len(texts) <= marker.MOST_SOURCES else None
+
+
+def _needs_number(match: Match) -> bool:
+    """Return True if the lines have other numbers here than at the source, so that the marker has to name them."""
+    return match.mapped.sep is not None and (is_bare(match) or number_there(match) != number_here(match))
 
 
 def _form(match: Match) -> str:
@@ -96,7 +101,7 @@ def _spans_there(matches: Sequence[Match], of: Sequence[Match]) -> list[Span] | 
         if moved:
             return spans_of((number_there(match), match) for match in matches)
         return [] if is_consecutive or named_lines(of) is not None else None
-    if is_consecutive:
+    if is_consecutive and not any(match.visible.mapped.shift for match in matches):
         return []
     if any(match.mapped.sep is not None for match in moved) or not all(map(shown_line, matches)):
         return None  # the numbers differ, but the marker could only name lines of the text; or even these are not known
@@ -142,9 +147,13 @@ def number_here(match: Match) -> int:
 
 
 def number_there(match: Match) -> int:
-    """Return the number of the match's first line as the source shows it, or 0 if it is not known."""
+    """Return the number of the match's first line in the file, as the source shows it.
+
+    Return 0 if it is not known, or if the source shows a number that neither the file nor this output has for it.
+    """
     mapped = match.visible.mapped
-    return mapped.first and mapped.first + mapped.shift + match.at
+    number = mapped.first and mapped.first + mapped.shift + match.at
+    return number if not mapped.shift or number == number_here(match) else 0
 
 
 def source_line(match: Match) -> int:

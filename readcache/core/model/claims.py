@@ -37,6 +37,7 @@ class FileLines:
     sep: str | None = None  # the separator after printed line numbers, or ANY_SEPARATOR; None: raw lines
     shift: int = 0  # the number shown minus the number of the line in the file
     gaps: bool = False  # lines may be missing in between (grep -n): only the printed numbers are certain
+    if_long: bool = False  # `tail` counted them from a line that the file may not have: the numbers need a proof
     likely: str = ""  # the separator that the host says it writes, for ANY_SEPARATOR; empty if it does not say
 
 
