@@ -81,3 +81,41 @@ def test_the_last_line_before_a_numbered_file_is_omitted_too(session: Session) -
     assert session.run("cat -n a").text == (
         f'[FILE_UNCHANGED {session.tag}.2: a lines 1-30, above in "cat -n a; cat -n b"; repeat to see]\n'
     )
+
+
+def test_a_name_that_reads_like_words_of_the_marker_is_quoted(session: Session, tmp_path: Path) -> None:
+    name = "a, lines 1-3.c"
+    (tmp_path / name).write_bytes((tmp_path / "a").read_bytes())
+    session.read(name)
+    reply = session.read(name, start=10)
+    assert reply.text.startswith(f'[UNCHANGED {session.tag}.2: "{name}" lines 10-30, above in the read;')
+    shown = session.run(f"sed -n '2,29p' a; sed -n '2,29p' '{name}'").text
+    assert f'above in the read of "{name}"' in shown
+
+
+def heredoc(path: str, word: str) -> tuple[str, str]:
+    """Return a command that writes forty lines to the file, and these lines. `word` is in line 30."""
+    lines = [f"line {n} of the file, {word if n == 30 else 'as ever'}, with more words\n" for n in range(1, 41)]
+    return f"cat > {path} <<'EOF'\n{''.join(lines)}EOF", "".join(lines)
+
+
+@pytest.mark.parametrize("policy", ["delta", "max"])
+def test_of_two_commands_that_look_the_same_in_a_marker_the_older_is_called_earlier(policy: str) -> None:
+    session = Session("/w", local=False, policy=Policy.named(policy))
+    (first, text), (second, newer) = heredoc("a.py", "first"), heredoc("a.py", "second")
+    session.observe(first, "")
+    session.observe(second, "")
+    assert "above in your own earlier command" in session.observe("cat lib.py", text).text
+    assert "earlier" not in session.observe("cat lib2.py", newer).text
+
+
+def test_a_marker_never_gives_two_sources_one_name() -> None:
+    session = Session("/w", local=False, policy=Policy(any_output=True, min_worth=0))
+    parts = [heredoc("f", f"part {k}")[1].replace("line", f"row {k}") for k in range(2)]
+    commands = [f"run-the-tool --with-options --of-part {k} --and-a-long-end-of-the-command" for k in range(2)]
+    for command, part in zip(commands, parts, strict=True):
+        session.observe(command, part)
+    reply = session.observe("make all", "".join(parts))
+    first, second = session.markers_in(reply.text)
+    assert 'output lines 1-40, above in an earlier "run-the-tool' in first
+    assert 'output lines 41-80, above in "run-the-tool' in second

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from readcache.core.judging import marker
 from readcache.core.judging.cover import Match
+from readcache.core.model.call import shown_label
 from readcache.core.model.events import Origin
 from readcache.core.model.key_view import Delivery
 from readcache.core.model.spans import Span, Spans, merge_spans
@@ -72,7 +73,9 @@ def describe(matches: Sequence[Match]) -> list[LinesThere] | None:
         out.append(LinesThere(theirs, form, spans))
     is_short = sum(len(there.spans) for there in out) <= MOST_THERE
     texts = {(call_id, origin) for call_id, origin, _ in groups}
-    return out if is_short and len(texts) <= marker.MOST_SOURCES else None
+    shown = {(match.visible.event.origin, shown_label(match.visible.event.label)) for match in matches}
+    are_distinct = len(shown) == len(texts)
+    return out if is_short and are_distinct and len(texts) <= marker.MOST_SOURCES else None
 
 
 def _needs_number(match: Match) -> bool:

@@ -28,7 +28,7 @@ from readcache.core.judging.omissions import (
     number_there,
     spans_of,
 )
-from readcache.core.model.call import Call
+from readcache.core.model.call import Call, split_tool
 from readcache.core.model.claims import is_blob
 from readcache.core.model.events import MappedSpan, MarkerRecord, Origin, SourceSpan
 from readcache.core.model.key_view import Delivery, VisibleSpan
@@ -84,7 +84,7 @@ def _source(view: View, delivery: Delivery) -> marker.Source:
     """Return a visible text in the form in which a marker names it."""
     event = delivery.event
     is_earlier = event.origin is not Origin.RESTORED and view.calls.newest_of(event.label) > delivery.call
-    path = marker.split_tool(event.label)[1]
+    path = split_tool(event.label)[1]
     file = name_files(view, [path])[path] if path else ""
     return marker.Source(event.label, event.origin, is_earlier=is_earlier, file=file)
 
@@ -232,7 +232,7 @@ def _there(there: LinesThere, names: dict[str, str]) -> str:
 
     Return "" if no words are necessary: the lines are consecutive lines of the same file, with the same numbers.
     """
-    named_file = marker.split_tool(there.matches[0].visible.event.label)[1]
+    named_file = split_tool(there.matches[0].visible.event.label)[1]
     by_file: dict[str, list[Match]] = {}
     for match in there.matches:
         by_file.setdefault(_file_there(match, names, named_file), []).append(match)
