@@ -119,3 +119,21 @@ def test_a_marker_never_gives_two_sources_one_name() -> None:
     first, second = session.markers_in(reply.text)
     assert 'output lines 1-40, above in an earlier "run-the-tool' in first
     assert 'output lines 41-80, above in "run-the-tool' in second
+
+
+def test_places_are_named_in_the_order_of_the_omitted_lines(session: Session, tmp_path: Path) -> None:
+    a, b = ((tmp_path / name).read_text(encoding="utf-8").splitlines(True) for name in ("a", "b"))
+    (tmp_path / "mixed").write_text("".join([*a[:10], *b[:10], *a[10:20]]), encoding="utf-8")
+    session.run("cat a; echo ---; cat b")
+    assert session.run("cat mixed").text == (
+        f'[LEFT_OUT {session.tag}.2: mixed lines 1-30, above in "cat a; echo ---; cat b" '
+        "as a lines 1-10 and b lines 1-10 and a lines 11-20; repeat to see]\n"
+    )
+
+
+def test_lines_of_two_files_by_turns_are_named_in_their_order(session: Session) -> None:
+    session.run("cat a; echo ---; cat b")
+    reply = session.run("sed -n '1,15p' a; sed -n '1,15p' b; sed -n '16,30p' a")
+    first, second = session.markers_in(reply.text)
+    assert ": a lines 1-15 and b lines 1-15, above in " in first
+    assert ": a lines 16-30, above in " in second

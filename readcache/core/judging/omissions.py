@@ -114,13 +114,15 @@ def _spans_there(matches: Sequence[Match], of: Sequence[Match]) -> list[Span] | 
 def named_lines(matches: Sequence[Match]) -> dict[str, Spans] | None:
     """Return the lines of each file that the matches cover.
 
-    Return None if some are not known, if one occurs twice, or if there are too many to name.
+    Return None if some are not known, if one occurs twice, if there are too many to name, or if other lines are between
+    lines of one file: the marker names the lines in order.
     """
     spans: dict[str, list[Span]] = {}
     for match in matches:
-        if len(match.mapped.keys) != 1 or not match.mapped.first:
+        path = match.mapped.keys[0] if match.mapped.first and len(match.mapped.keys) == 1 else ""
+        if not path or (path in spans and path != next(reversed(spans))):
             return None
-        spans.setdefault(match.mapped.keys[0], []).append(file_span(match))
+        spans.setdefault(path, []).append(file_span(match))
     if any(a[1] >= b[0] for found in spans.values() for a, b in itertools.pairwise(found)):
         return None
     merged = {path: merge_spans(found) for path, found in spans.items()}

@@ -8,9 +8,10 @@ For lines 5 to 30 of a file, which one `cat` showed and which are not known to h
 from __future__ import annotations
 
 import heapq
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from operator import itemgetter
 
 from readcache.core.judging import marker
 from readcache.core.judging.cover import Match, is_outdated
@@ -233,14 +234,17 @@ def _there(there: LinesThere, names: dict[str, str]) -> str:
     Return "" if no words are necessary: the lines are consecutive lines of the same file, with the same numbers.
     """
     named_file = split_tool(there.matches[0].visible.event.label)[1]
-    by_file: dict[str, list[Match]] = {}
-    for match in there.matches:
-        by_file.setdefault(_file_there(match, names, named_file), []).append(match)
-    if all(map(number_there, there.matches)):
-        is_plain = not there.spans and not any(by_file) and not any(map(_other_file, there.matches))
-        return "" if is_plain else " and ".join(map(_numbers_there, by_file, by_file.values()))
-    file = next(iter(by_file)) if len(by_file) == 1 else ""
-    return f"{file} {marker.spell_lines(there.spans)} {marker.OF_OUTPUT}".lstrip() if there.spans else file
+    files = [_file_there(match, names, named_file) for match in there.matches]
+    if not all(map(number_there, there.matches)):
+        file = files[0] if len(set(files)) == 1 else ""
+        return f"{file} {marker.spell_lines(there.spans)} {marker.OF_OUTPUT}".lstrip() if there.spans else file
+    if not there.spans and not any(files) and not any(map(_other_file, there.matches)):
+        return ""
+    if len(set(files)) > 1:  # then no file goes without saying
+        known = (names.get("".join(match.visible.mapped.keys), "") for match in there.matches)
+        files = [file or own for file, own in zip(files, known, strict=True)]
+    runs = itertools.groupby(zip(files, there.matches, strict=True), key=itemgetter(0))
+    return " and ".join(_numbers_there(file, [match for _, match in run]) for file, run in runs)
 
 
 def _numbers_there(file: str, matches: Sequence[Match]) -> str:
@@ -281,7 +285,7 @@ def _source_spans(view: View, matches: Sequence[Match], left_out: Sequence[str])
     """
     there = [_lines_there(view, match) for match in matches]
     source_spans = tuple(_source_span(match, lines) for match, lines in zip(matches, there, strict=True))
-    is_same = (there[0] if len(there) == 1 else list(chain.from_iterable(there))) == left_out
+    is_same = (there[0] if len(there) == 1 else list(itertools.chain.from_iterable(there))) == left_out
     return source_spans, "" if is_same else "\n".join(left_out)
 
 
