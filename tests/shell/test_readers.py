@@ -98,7 +98,10 @@ def test_what_cannot_be_told_is_anything(command: str) -> None:
 
 
 PATHS = {
-    "cat /abs/./x/../f": "/abs/f",
+    "cat /abs/./x//f": "/abs/x/f",
+    "cat /abs/./x/../f": "/abs/x/../f",  # `x` may be a link
+    "cat ./x/../f": "/w/x/../f",
+    "cd x/..; cat f": "/w/f",
     "cat ../f": "/f",
     "cat ~/f": "~/f",
     "cat $HOME/f": "~/f",
@@ -297,7 +300,8 @@ def test_deep_nesting_is_no_error() -> None:
 def test_what_is_above_a_home_directory_is_not_known() -> None:
     assert canonical_path("~/..", "/w") == "~/.."
     assert canonical_path("~/../w/a", "/w") == canonical_path("../w/a", "~") == "~/../w/a"
-    assert canonical_path("~me//a/./b/..", "/w") == "~me/a"
+    assert canonical_path("~me//a/./b", "/w") == "~me/a/b"
+    assert canonical_path("~me//a/./b/..", "/w") == "~me/a/b/.."
 
 
 @example(path="~/..")

@@ -114,8 +114,8 @@ def _spans_there(matches: Sequence[Match], of: Sequence[Match]) -> list[Span] | 
 def named_lines(matches: Sequence[Match]) -> dict[str, Spans] | None:
     """Return the lines of each file that the matches cover.
 
-    Return None if some are not known, if one occurs twice, if there are too many to name, or if other lines are between
-    lines of one file: the marker names the lines in order.
+    Return None if some are not known, if one occurs twice, or if there are too many to name. Also return None if lines
+    of another file are between lines of one file, because the marker names the lines in order.
     """
     spans: dict[str, list[Span]] = {}
     for match in matches:
