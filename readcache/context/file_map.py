@@ -16,8 +16,7 @@ from readcache.core.messages.tools import replacements
 from readcache.core.model.claims import glob_stem
 from readcache.core.model.events import Delivered, MappedSpan, Origin, Record, Wrote
 from readcache.core.model.spans import Span, merge_spans
-from readcache.core.model.text import bodies, split_lines
-from readcache.core.restore.plan import printable
+from readcache.core.model.text import bodies, printable, split_lines
 
 FILE_MAP = "FILE MAP, from a log (line numbers as of when they were read):"
 KEY_SYMBOLS = "KEY SYMBOLS, from what was shown (the line of each, as of then):"

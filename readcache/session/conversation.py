@@ -18,7 +18,7 @@ from readcache.core.model.records import events_for
 from readcache.core.model.text import digest
 from readcache.core.model.view import View
 from readcache.log.reader import Reader
-from readcache.session.disk.files import real_paths
+from readcache.session.disk.files import real_paths, without_dots
 
 if TYPE_CHECKING:
     from readcache.core.messages.messages import Message
@@ -48,6 +48,7 @@ class Conversation:
         invalid. `content`: the whole file, if the agent gave it in that call. It counts as visible, except for a
         protected file."""
         key, name = canonical_path(os.fsdecode(path), self.root), self._call_id(call_id)
+        key = without_dots(key) if self._is_local else key
         if any(matches_any(path, self.policy.protected) for path in self._links((key,), self.root)):
             content = None
         self.reader.tell(name, lambda view: tool_write(view, self.policy, name, key, content))

@@ -18,7 +18,7 @@ from typing import Any
 from readcache.core.judging.compose import pass_through
 from readcache.core.judging.protect import possible_files
 from readcache.core.model.call import BASH, READ, Call, command_call, framed, other_call, read_call
-from readcache.core.model.claims import Reading, without_first
+from readcache.core.model.claims import Reading, with_keys, without_first
 from readcache.core.model.errors import StoreError
 from readcache.core.model.paths import canonical_path
 from readcache.core.model.policy import Policy, Rules
@@ -30,7 +30,7 @@ from readcache.log.log import Instant, Log
 from readcache.log.reader import Confirm, Reader
 from readcache.log.store import Store, open_store
 from readcache.session.conversation import Conversation, new_id
-from readcache.session.disk.files import read_lines
+from readcache.session.disk.files import read_lines, without_dots
 from readcache.session.wrap import wrap, wrap_write
 
 PYTHON = "python"  # the host of a session that a program created and no adapter named
@@ -372,6 +372,8 @@ class Session(Conversation):
     def _answer(self, call: Call, *, local: bool = False, cwd: str = "", commit: bool = True) -> Reply:
         """Judge a call, and report it to the watch. `local`: the session itself ran it, on this machine. `cwd`: the
         directory of the relative names in the call; "" for the root."""
+        if self._is_local and ".." in call.label:
+            call = replace(call, reading=with_keys(call.reading, without_dots))
         if links := self._links(possible_files(call), cwd or self.root):
             call = replace(call, leads_to=links)
         reply = self.reader.judge(call, confirm=Confirm.ALL if commit else Confirm.FULL).reply

@@ -24,7 +24,7 @@ _MARKER = re.compile(
 )
 NOTE = re.compile(r"\[PRUNED [0-9a-f]{4}: [^\n\]]*\]")  # the line that replaces a cleared result
 # One file, and its lines, or the lines that a search selected in it.
-_NAMED = re.compile(r"\[\S+ \S+ ([^ ,]+) lines? (?:[\d, -]+ \(selected: )?(\d[\d, -]*)\)?, (?:above|in)\b")
+_NAMED = re.compile(r"\[\S+ \S+ (\"[^\"]*\"|[^ ,]+) lines? (?:[\d, -]+ \(selected: )?(\d[\d, -]*)\)?, (?:above|in)\b")
 _ROUNDING = 1  # characters of a result: a host may trim the newline at its end
 
 

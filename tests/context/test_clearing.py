@@ -110,9 +110,9 @@ SAID = {
     "a command": ("make", text(), "this output, 40 lines; cleared to make room"),
     "one line": ("make", "x" * 400, "this output, 1 line; cleared to make room"),
     "a command that reads, too": (
-        "make; cat -n f",
-        text(of="made") + numbered(1, 40),
-        "this output, 80 lines (f lines 1-40 among them); cleared to make room",
+        "make; echo ---; cat -n f",
+        text(of="made") + "---\n" + numbered(1, 40),
+        "this output, 81 lines (f lines 1-40 among them); cleared to make room",
     ),
     "an output that was cut": (
         "make",

@@ -177,9 +177,9 @@ def test_the_note_says_which_lines() -> None:
 
 def test_the_note_for_a_command_that_does_more_than_read_says_all_that_stood_there_and_invites_to_nothing() -> None:
     """Failed: it named the file alone, and invited the agent to repeat `make`."""
-    made = Step("make; cat -n /w/f", text(of="made") + numbered(1, 40))
+    made = Step("make; echo ---; cat -n /w/f", text(of="made") + "---\n" + numbered(1, 40))
     note = results(prune(chat("openai", made, made, NOW)))["c1"]
-    assert note == "[PRUNED: this output, 80 lines (f lines 1-40 among them); the same bytes were shown again later]"
+    assert note == "[PRUNED: this output, 81 lines (f lines 1-40 among them); the same bytes were shown again later]"
 
 
 # ------------------------------------------------------------ superseded reads

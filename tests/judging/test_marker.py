@@ -127,7 +127,7 @@ def test_lines_that_stand_twice_behind_each_other_there_too_are_named_as_lines_o
     session = Session("/w")
     session.observe("cat app.py; cat app.py", TEXT + TEXT)
     reply = session.observe("cat app.py; cat app.py; ls", TEXT + TEXT + "app.py\n")
-    assert "output lines 1-120 (app.py), above in " in the_marker(session, reply.text)
+    assert "output lines 1-120, above in " in the_marker(session, reply.text)
 
 
 def test_a_command_is_named_verbatim() -> None:

@@ -93,3 +93,22 @@ def test_what_stands_for_lines_that_a_host_cut_is_not_a_line_of_the_file() -> No
         assert reply.omissions(), "the lines around it are left out"
         assert not any(ELISION in lines for *_, lines in reply.omissions())
         session.rewind("c1")
+
+
+@pytest.mark.parametrize("commands", [("make a", "make b"), ("make", "make")])
+@pytest.mark.parametrize("truncated", [0, 1])
+def test_of_two_equal_results_without_ids_the_one_that_was_not_truncated_is_named(
+    commands: tuple[str, str], truncated: int
+) -> None:
+    session, output = Session("/w", policy=OPEN), text(100)
+    lines = output.splitlines(True)
+    shown = [output, output]
+    shown[truncated] = "".join([*lines[:20], "... [60 lines truncated] ...\n", *lines[80:]])
+    for call_id, command in enumerate(commands):
+        session.observe(command, output, call_id=str(call_id), batch="b")
+    contents = [{"role": "user", "content": f"result:\n{each}"} for each in shown]
+    asked = {"role": "assistant", "content": " and ".join(commands)}
+    session.mend([{"role": "user", "content": "task"}, asked, *contents])
+    marker = session.observe("make all", "".join(lines[30:70])).text
+    earlier = "an earlier " if commands[0] == commands[1] and truncated else ""
+    assert f'above in {earlier}"{commands[1 - truncated]}"' in marker

@@ -101,7 +101,6 @@ EXACT = [
 EXACT_WHEN_LONG = [
     "head -n {b} f | tail -n {a}",
     "cat f | head -{b} | tail -{a}",
-    "cat -n f | head -n {b} | tail -n {a}",
     "sed -n '{a},{b}p' f | tail -n 2",
     "sed -n '{a},{b}p' f | tail -1",
 ]
@@ -112,6 +111,7 @@ SOME = [
     "tail -{a} f",
     "cat f | tail -n {a}",
     "nl -ba f | tail -n {a}",
+    "cat -n f | head -n {b} | tail -n {a}",
     "sed -n '/e/,/o/p' f",
     "sed -n '{a},+3p' f",
     "sed -n '{a},{b}p;{c},{d}p' f",

@@ -98,7 +98,10 @@ def test_what_cannot_be_told_is_anything(command: str) -> None:
 
 
 PATHS = {
-    "cat /abs/./x/../f": "/abs/f",
+    "cat /abs/./x//f": "/abs/x/f",
+    "cat /abs/./x/../f": "/abs/x/../f",  # `x` may be a link
+    "cat ./x/../f": "/w/x/../f",
+    "cd x/..; cat f": "/w/f",
     "cat ../f": "/f",
     "cat ~/f": "~/f",
     "cat $HOME/f": "~/f",
@@ -178,7 +181,9 @@ def test_borders_between_files_in_a_pipe_are_unknown() -> None:
 
 
 def test_numbers_that_go_on_into_a_second_file_say_nothing_about_it() -> None:
-    assert claims("cat -n a b") == [FileLines(("/w/a",), sep="\t"), ANY]
+    assert claims("cat -n a b") == [ANY]
+    assert claims("(cat -n a; cat -n b) | tail -5") == [ANY]
+    assert claims("head -40 a | tail -25 | cat -n") == [ANY]
 
 
 def test_numbers_with_gaps_speak_for_themselves() -> None:
@@ -295,7 +300,8 @@ def test_deep_nesting_is_no_error() -> None:
 def test_what_is_above_a_home_directory_is_not_known() -> None:
     assert canonical_path("~/..", "/w") == "~/.."
     assert canonical_path("~/../w/a", "/w") == canonical_path("../w/a", "~") == "~/../w/a"
-    assert canonical_path("~me//a/./b/..", "/w") == "~me/a"
+    assert canonical_path("~me//a/./b", "/w") == "~me/a/b"
+    assert canonical_path("~me//a/./b/..", "/w") == "~me/a/b/.."
 
 
 @example(path="~/..")

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from readcache.core.model.events import MappedSpan
 from readcache.core.model.key_view import Delivery, KeyView, VisibleSpan
-from readcache.core.model.text import bodies, is_doubtful, shows_numbers
+from readcache.core.model.text import SAME_LINES, bodies, is_blank, is_doubtful, shows_numbers
 from readcache.core.model.view import View
 
 # A limit for the newest deliveries of a key that are searched. A call's cost must not grow with the session.
@@ -84,11 +84,30 @@ def can_replace(visible: VisibleSpan, mapped: MappedSpan) -> bool:
     """Return True if a marker can name lines of `visible` as the source of lines of `mapped`.
 
     Numbered lines can replace raw lines. Raw lines can replace numbered lines if the numbers of both are known, because
-    the marker can then name them. See also `numbers.Proof`.
+    the marker can then name them. The numbers of a file that may be in `visible` become known with the match (see
+    `decided`). See also `numbers.Proof`.
     """
     if mapped.sep is None or shows_numbers(visible.mapped.sep):
         return True
-    return len(mapped.keys) == 1 and mapped.first > 0 < visible.mapped.first and not mapped.shift
+    if len(mapped.keys) != 1 or not mapped.first or mapped.shift:
+        return False
+    return visible.mapped.first > 0 or mapped.keys[0] in visible.mapped.keys
+
+
+def decided(match: Match, texts: Sequence[str]) -> Match:
+    """Return the match with the file and the line numbers of its source, if the match proves them.
+
+    A source may have lines of several files, with unknown borders, or unknown lines of one file. If they equal known
+    lines of one of these files, they are these lines. `texts`: the matched lines.
+    """
+    ours, theirs = match.mapped, match.visible.mapped
+    if theirs.first or not ours.first or len(ours.keys) != 1 or ours.keys[0] not in theirs.keys:
+        return match
+    if sum(not is_blank(text) for text in texts) < SAME_LINES:
+        return match
+    first, is_end = ours.first + match.low - ours.at, ours.eof and match.high == ours.at + ours.count
+    known = replace(theirs, keys=ours.keys, at=theirs.at + match.at, count=len(texts), first=first, eof=is_end)
+    return replace(match, visible=VisibleSpan(match.visible.delivery, known), at=0)
 
 
 def differs(view: View, known: KeyView, mapped: MappedSpan, texts: list[str], allow: Allow) -> bool:

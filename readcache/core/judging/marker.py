@@ -11,14 +11,17 @@ of the call follows the tag. It makes each marker unique in every message list t
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 
+from readcache.core.model.call import shown_label, split_tool
 from readcache.core.model.events import Origin
 from readcache.core.model.spans import Span
+from readcache.core.model.text import printable
 
 FILE_UNCHANGED = "FILE_UNCHANGED"  # the call asked for the whole file, and each of its bytes is as at the source
 UNCHANGED = "UNCHANGED"  # these lines are as at the source, and the file is not known to have changed since
@@ -30,10 +33,7 @@ PRUNED = "PRUNED"  # first word of the notes that `context.prune` writes
 ASK_AGAIN = "repeat to see"
 OF_OUTPUT = "of that output"  # follows line numbers in a source's text, which are true until the host truncates it
 
-# Characters shown of a command that printed a source, and of a file's name. The contract aims at 130 for a marker.
-# tests/benchmarks/README.md has the lengths over the recorded sessions.
-LABEL_CHARS = 40
-NAME_CHARS = 40
+NAME_CHARS = 40  # of a file's name
 MOST_SOURCES = 3
 SHORTEST_SPAN = 12  # characters of a marker that still look like one: "[UNCHANGED 7"
 # Limits for a line that seems to contain only markers: characters of one marker, and brackets that may end it. The
@@ -44,8 +44,7 @@ MOST_ENDS = 24
 _ENDS = f"; {ASK_AGAIN}]"
 _BRACKET = re.compile("]")
 _LINE_ENDS = re.compile(r"[\r\n]")
-_TOOLS = ("read", "write")  # first words of the labels of reads and writes by a tool
-_SPAN = re.compile(r" (\d+-\d*)$")
+_UNCLEAR = re.compile(r"[\s,;()\"]")
 _WORDS = "|".join((FILE_UNCHANGED, UNCHANGED, LEFT_OUT, _GONE, PRUNED))
 
 
@@ -187,9 +186,13 @@ def _blob(key: str) -> str:
 
 
 def name_path(name: str) -> str:
-    """Return a path, or only its end if it has more than `NAME_CHARS` characters."""
-    name = _printable(name)
-    return name if len(name) <= NAME_CHARS else "…" + name[-NAME_CHARS + 1 :]
+    """Return a path, or only its end if it has more than `NAME_CHARS` characters.
+
+    Quote it if it has blanks or punctuation, so that no part of it reads like a part of the marker.
+    """
+    name = printable(name)
+    name = name if len(name) <= NAME_CHARS else "…" + name[-NAME_CHARS + 1 :]
+    return json.dumps(name, ensure_ascii=False) if _UNCLEAR.search(name) else name
 
 
 def spell_spans(spans: Sequence[Span]) -> str:
@@ -202,21 +205,12 @@ def _where(source: Source, above: str = "above in ") -> str:
     there = (f" as {source.there}" if source.there else "") + (f" {source.form}" if source.form else "")
     if source.origin is Origin.RESTORED:
         return f'{lines}in the section "{source.label}"{there}'
-    name = _name_tool(source) or f'"{_shorten_label(source.label)}"'
+    name = _name_tool(source) or f'"{shown_label(source.label)}"'
     if source.origin is Origin.COMMAND:
         kind = "command " if name.startswith('"') else ""
         return f"{lines}{above}your own {'earlier ' if source.is_earlier else ''}{kind}{name}{there}"
     article = "an earlier " if source.is_earlier else "" if name.startswith('"') else "the "
     return f"{lines}{above}{article}{name}{there}"
-
-
-def split_tool(label: str) -> tuple[str, str, str]:
-    """Split `read /w/app.py 5-30` into tool, path and lines. All three are empty for a command."""
-    tool, _, path = label.partition(" ")
-    if tool not in _TOOLS or not path.startswith(("/", "~")):
-        return "", "", ""
-    span = _SPAN.search(path)
-    return (tool, path[: span.start()], span[1]) if span else (tool, path, "")
 
 
 def _name_tool(source: Source) -> str:
@@ -227,20 +221,3 @@ def _name_tool(source: Source) -> str:
     tool, path, span = split_tool(source.label)
     name = "" if source.same_file else source.file or name_of(path)
     return " of ".join(filter(None, (tool, f"{name} {span}".strip()))) if tool else ""
-
-
-@lru_cache(maxsize=256)
-def _shorten_label(label: str) -> str:
-    """Return the command as the model wrote it. Shorten it in the middle if it is too long or has several lines."""
-    first, _, rest = label.strip().partition("\n")
-    last = rest.rsplit("\n", 1)[-1] if rest else first
-    if not rest and len(first) <= LABEL_CHARS:
-        return _printable(first)
-    tail = min(len(last), LABEL_CHARS * 2 // 3)  # the end of a command says more than a `cd` in front of it
-    head = min(len(first), LABEL_CHARS - tail - 1)
-    return _printable(first[:head] + "…" + last[len(last) - tail :])
-
-
-def _printable(text: str) -> str:
-    """Replace unprintable characters with "?": a marker is one line, even if the name of a file is not."""
-    return text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)

@@ -22,10 +22,10 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from readcache.core.judging.notices import complains, find_complaints, find_landmarks, find_truncations
-from readcache.core.judging.numbers import SAME_LINES, find_claimed_separator, map_numbered
+from readcache.core.judging.numbers import find_claimed_separator, map_numbered
 from readcache.core.model.claims import ANY_SEPARATOR, Anything, Claim, FileLines, Literal
 from readcache.core.model.events import MappedSpan
-from readcache.core.model.text import count_lines, is_blank, split_lines
+from readcache.core.model.text import SAME_LINES, count_lines, is_blank, split_lines
 from readcache.core.model.view import View
 
 # A span between unknown borders names at most this many files. With more, coverage by text costs more than it finds.
@@ -160,10 +160,12 @@ class _Layout:
         if low >= high or not claims:
             return []
         last = claims[-1]
-        if isinstance(last, FileLines) and last.sep is not None and claims[:-1] in ([], [Anything()]):
+        if isinstance(last, FileLines) and last.sep is not None and len(claims) == 1:
             return self._numbered(last, low, high, alone=True)  # numbers identify lines at any position
         out: list[MappedSpan] = []
         if any(isinstance(claim, FileLines) and claim.sep is not None for claim in claims):
+            if Anything() in claims:  # any program may print numbers
+                return self._anywhere(claims, low, high)
             out, claims = self._numbered_in_front(claims, low, high)
             certain = False  # if a file has no newline at its end, its last line ends with the first line of the next
             low = out[-1].at + out[-1].count if out else low
@@ -193,21 +195,21 @@ class _Layout:
             leading = _first_numbered(source_map)
             rest.pop(0)
             at = leading[-1].at + leading[-1].count
-            out += leading if at == high and not rest else _without_last(leading)
+            out += leading
         if any(isinstance(claim, FileLines) and claim.sep is not None for claim in rest):
             return [], claims
-        return out, rest
+        # If the last of these files has no newline at its end, its last line ends with the text that follows.
+        return (out if not out or (at == high and not rest) else _without_last(out)), rest
 
     def _numbered(self, claim: FileLines, low: int, high: int, *, alone: bool) -> list[MappedSpan]:
-        some = replace(claim, keys=claim.keys[:MOST_KEYS])
-        return map_numbered(some, self.lines, low, high, alone=alone)
+        return map_numbered(claim, self.lines, low, high, alone=alone)
 
     def _raw(self, claim: FileLines, low: int, high: int, *, ends: bool = True) -> list[MappedSpan]:
         """Return the mapped spans of lines that the claim printed, all of them.
 
         If not `ends`, the claim printed more after them.
         """
-        if claim.lines is None or len(claim.keys) != 1:
+        if claim.lines is None or len(claim.keys) != 1 or (claim.if_long and not self._is_borne_out(claim, low, high)):
             return self._anywhere([claim], low, high)
         count, most = high - low, _most_lines(claim)
         if most is not None and most < count:  # more lines than the command can print: another program printed some
@@ -344,7 +346,7 @@ def _is_landmark(claim: Claim) -> bool:
 def _can_be_counted(claim: Claim) -> bool:
     """Return True if the claim is text, or a known range of raw lines of one file."""
     if isinstance(claim, FileLines):
-        return claim.sep is None and claim.lines is not None and len(claim.keys) == 1
+        return claim.sep is None and claim.lines is not None and len(claim.keys) == 1 and not claim.if_long
     return isinstance(claim, Literal)
 
 

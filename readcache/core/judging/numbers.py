@@ -18,6 +18,7 @@ from readcache.core.model.events import MappedSpan
 from readcache.core.model.key_view import VisibleSpan
 from readcache.core.model.text import (
     GREP,
+    SAME_LINES,
     bodies,
     find_numbering,
     is_blank,
@@ -27,8 +28,6 @@ from readcache.core.model.text import (
 )
 from readcache.core.model.view import View
 
-# If this many non-blank lines are the same, it is clear that a tool numbers its lines as it did before.
-SAME_LINES = 2
 _NEWEST = 8  # newest spans of a file that are searched for a separator, or whose own is not known
 
 

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from readcache.core.judging import marker
 from readcache.core.judging.cover import Match
+from readcache.core.model.call import shown_label
 from readcache.core.model.events import Origin
 from readcache.core.model.key_view import Delivery
 from readcache.core.model.spans import Span, Spans, merge_spans
@@ -58,7 +59,7 @@ def describe(matches: Sequence[Match]) -> list[LinesThere] | None:
 
     Return None if no marker can describe all of them, or if it would be too long.
     """
-    if len(matches) > MOST_MATCHES or (any(map(is_bare, matches)) and named_lines(matches) is None):
+    if len(matches) > MOST_MATCHES or (any(map(_needs_number, matches)) and named_lines(matches) is None):
         return None
     groups: dict[tuple[str, Origin, str], list[Match]] = {}
     for match in matches:
@@ -72,7 +73,14 @@ def describe(matches: Sequence[Match]) -> list[LinesThere] | None:
         out.append(LinesThere(theirs, form, spans))
     is_short = sum(len(there.spans) for there in out) <= MOST_THERE
     texts = {(call_id, origin) for call_id, origin, _ in groups}
-    return out if is_short and len(texts) <= marker.MOST_SOURCES else None
+    shown = {(match.visible.event.origin, shown_label(match.visible.event.label)) for match in matches}
+    are_distinct = len(shown) == len(texts)
+    return out if is_short and are_distinct and len(texts) <= marker.MOST_SOURCES else None
+
+
+def _needs_number(match: Match) -> bool:
+    """Return True if the lines have other numbers here than at the source, so that the marker has to name them."""
+    return match.mapped.sep is not None and (is_bare(match) or number_there(match) != number_here(match))
 
 
 def _form(match: Match) -> str:
@@ -96,7 +104,7 @@ def _spans_there(matches: Sequence[Match], of: Sequence[Match]) -> list[Span] | 
         if moved:
             return spans_of((number_there(match), match) for match in matches)
         return [] if is_consecutive or named_lines(of) is not None else None
-    if is_consecutive:
+    if is_consecutive and not any(match.visible.mapped.shift for match in matches):
         return []
     if any(match.mapped.sep is not None for match in moved) or not all(map(shown_line, matches)):
         return None  # the numbers differ, but the marker could only name lines of the text; or even these are not known
@@ -106,13 +114,15 @@ def _spans_there(matches: Sequence[Match], of: Sequence[Match]) -> list[Span] | 
 def named_lines(matches: Sequence[Match]) -> dict[str, Spans] | None:
     """Return the lines of each file that the matches cover.
 
-    Return None if some are not known, if one occurs twice, or if there are too many to name.
+    Return None if some are not known, if one occurs twice, or if there are too many to name. Also return None if lines
+    of another file are between lines of one file, because the marker names the lines in order.
     """
     spans: dict[str, list[Span]] = {}
     for match in matches:
-        if len(match.mapped.keys) != 1 or not match.mapped.first:
+        path = match.mapped.keys[0] if match.mapped.first and len(match.mapped.keys) == 1 else ""
+        if not path or (path in spans and path != next(reversed(spans))):
             return None
-        spans.setdefault(match.mapped.keys[0], []).append(file_span(match))
+        spans.setdefault(path, []).append(file_span(match))
     if any(a[1] >= b[0] for found in spans.values() for a, b in itertools.pairwise(found)):
         return None
     merged = {path: merge_spans(found) for path, found in spans.items()}
@@ -142,9 +152,13 @@ def number_here(match: Match) -> int:
 
 
 def number_there(match: Match) -> int:
-    """Return the number of the match's first line as the source shows it, or 0 if it is not known."""
+    """Return the number of the match's first line in the file, as the source shows it.
+
+    Return 0 if it is not known, or if the source shows a number that neither the file nor this output has for it.
+    """
     mapped = match.visible.mapped
-    return mapped.first and mapped.first + mapped.shift + match.at
+    number = mapped.first and mapped.first + mapped.shift + match.at
+    return number if not mapped.shift or number == number_here(match) else 0
 
 
 def source_line(match: Match) -> int:

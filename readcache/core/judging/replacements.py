@@ -8,9 +8,10 @@ For lines 5 to 30 of a file, which one `cat` showed and which are not known to h
 from __future__ import annotations
 
 import heapq
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from operator import itemgetter
 
 from readcache.core.judging import marker
 from readcache.core.judging.cover import Match, is_outdated
@@ -28,7 +29,7 @@ from readcache.core.judging.omissions import (
     number_there,
     spans_of,
 )
-from readcache.core.model.call import Call
+from readcache.core.model.call import Call, split_tool
 from readcache.core.model.claims import is_blob
 from readcache.core.model.events import MappedSpan, MarkerRecord, Origin, SourceSpan
 from readcache.core.model.key_view import Delivery, VisibleSpan
@@ -84,7 +85,7 @@ def _source(view: View, delivery: Delivery) -> marker.Source:
     """Return a visible text in the form in which a marker names it."""
     event = delivery.event
     is_earlier = event.origin is not Origin.RESTORED and view.calls.newest_of(event.label) > delivery.call
-    path = marker.split_tool(event.label)[1]
+    path = split_tool(event.label)[1]
     file = name_files(view, [path])[path] if path else ""
     return marker.Source(event.label, event.origin, is_earlier=is_earlier, file=file)
 
@@ -179,8 +180,9 @@ def _what(files: dict[str, Spans] | None, omission: Omission, names: dict[str, s
     """Return in words which lines are omitted: lines of files if they are known, otherwise lines of this output."""
     if files is not None:
         return " and ".join(f"{names[path]} {marker.spell_lines(found)}" for path, found in files.items())
-    paths = list(dict.fromkeys(key for match in omission.matches for key in match.mapped.keys))
-    of_paths = f" ({', '.join(names[path] for path in paths)})" if 0 < len(paths) <= MOST_FILES else ""
+    paths = dict.fromkeys(match.mapped.keys[0] for match in omission.matches if match.mapped.first)
+    is_known = len(paths) <= MOST_FILES and all(match.mapped.first for match in omission.matches)
+    of_paths = f" ({', '.join(names[path] for path in paths)})" if is_known else ""
     return f"output {marker.spell_lines([(omission.low + 1, omission.high)])}{of_paths}"
 
 
@@ -231,15 +233,18 @@ def _there(there: LinesThere, names: dict[str, str]) -> str:
 
     Return "" if no words are necessary: the lines are consecutive lines of the same file, with the same numbers.
     """
-    named_file = marker.split_tool(there.matches[0].visible.event.label)[1]
-    by_file: dict[str, list[Match]] = {}
-    for match in there.matches:
-        by_file.setdefault(_file_there(match, names, named_file), []).append(match)
-    if all(map(number_there, there.matches)):
-        is_plain = not there.spans and not any(by_file) and not any(map(_other_files, there.matches))
-        return "" if is_plain else " and ".join(map(_numbers_there, by_file, by_file.values()))
-    file = next(iter(by_file)) if len(by_file) == 1 else ""
-    return f"{file} {marker.spell_lines(there.spans)} {marker.OF_OUTPUT}".lstrip() if there.spans else file
+    named_file = split_tool(there.matches[0].visible.event.label)[1]
+    files = [_file_there(match, names, named_file) for match in there.matches]
+    if not all(map(number_there, there.matches)):
+        file = files[0] if len(set(files)) == 1 else ""
+        return f"{file} {marker.spell_lines(there.spans)} {marker.OF_OUTPUT}".lstrip() if there.spans else file
+    if not there.spans and not any(files) and not any(map(_other_file, there.matches)):
+        return ""
+    if len(set(files)) > 1:  # then no file goes without saying
+        known = (names.get("".join(match.visible.mapped.keys), "") for match in there.matches)
+        files = [file or own for file, own in zip(files, known, strict=True)]
+    runs = itertools.groupby(zip(files, there.matches, strict=True), key=itemgetter(0))
+    return " and ".join(_numbers_there(file, [match for _, match in run]) for file, run in runs)
 
 
 def _numbers_there(file: str, matches: Sequence[Match]) -> str:
@@ -251,18 +256,15 @@ def _file_there(match: Match, names: dict[str, str], named_file: str) -> str:
 
     Return "" if the marker has named it already, or names it as the file `named_file` of a tool.
     """
-    other = next((names[key] for key in _other_files(match) if match.mapped.keys and key != named_file), "")
-    return other or marker.name_path(_path_there(match))
+    key = _other_file(match)
+    return names[key] if key and match.mapped.keys and key != named_file else marker.name_path(_path_there(match))
 
 
-def _other_files(match: Match) -> list[str]:
-    """Return the files at the source that the marker still has to name.
-
-    It has not named them yet, or only among several. The heading of a restored section names no file.
-    """
-    ours, theirs = match.mapped.keys, match.visible.mapped.keys
-    is_restored = match.visible.event.origin is Origin.RESTORED
-    return [key for key in theirs if key not in ours or (is_restored and len(ours) > 1)]
+def _other_file(match: Match) -> str:
+    """Return the file at the source if it is known, and if it is not the file that the marker has named already."""
+    ours, theirs = match.mapped, match.visible.mapped
+    is_named = ours.first > 0 and ours.keys == theirs.keys
+    return theirs.keys[0] if theirs.first and len(theirs.keys) == 1 and not is_named else ""
 
 
 def _path_there(match: Match) -> str:
@@ -283,7 +285,7 @@ def _source_spans(view: View, matches: Sequence[Match], left_out: Sequence[str])
     """
     there = [_lines_there(view, match) for match in matches]
     source_spans = tuple(_source_span(match, lines) for match, lines in zip(matches, there, strict=True))
-    is_same = (there[0] if len(there) == 1 else list(chain.from_iterable(there))) == left_out
+    is_same = (there[0] if len(there) == 1 else list(itertools.chain.from_iterable(there))) == left_out
     return source_spans, "" if is_same else "\n".join(left_out)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from operator import itemgetter
 
-from readcache.core.judging.cover import Coverage, Match, can_replace
+from readcache.core.judging.cover import Coverage, Match, can_replace, decided
 from readcache.core.judging.line_index import LineIndex, fill_gaps, find_changes
 from readcache.core.judging.numbers import Proof, find_late
 from readcache.core.model.call import Call
@@ -84,8 +84,9 @@ def find_visible(
         return policy.delta or not coverage.changed.intersection(mapped.keys)
 
     def may_replace(visible: VisibleSpan, mapped: MappedSpan) -> bool:
-        keys = () if policy.delta else (*mapped.keys, *visible.mapped.keys)
-        is_old = any(view.was_written_since(key, visible.delivery) for key in keys)
+        ours, theirs = mapped.keys, visible.mapped.keys
+        keys = ours if set(ours) <= set(theirs) else (*ours, *theirs)
+        is_old = not policy.delta and any(view.was_written_since(key, visible.delivery) for key in keys)
         if is_old or not can_replace(visible, mapped) or not sources.allow(visible.delivery):
             return False
         return proof.allows(visible, mapped)
@@ -133,7 +134,8 @@ def _find(
         for open_low, open_high in _open_spans(is_open, match.low, match.high):
             for low, high in _without_parts(open_low, open_high, () if match.mapped.keys else changes):
                 if not all(map(is_blank, ours[low:high])):
-                    out.append(replace(match, low=low, high=high, at=match.at + low - match.low))
+                    part = replace(match, low=low, high=high, at=match.at + low - match.low)
+                    out.append(decided(part, ours[low:high]))
                     is_open[low:high] = [False] * (high - low)
     return out
 

@@ -14,11 +14,17 @@ from functools import cached_property, lru_cache
 from readcache.core.model.claims import ANY_SEPARATOR, OPAQUE, FileLines, Reading
 from readcache.core.model.paths import canonical_path
 from readcache.core.model.reply import Reason, Reply, Shown
-from readcache.core.model.text import digest
+from readcache.core.model.text import digest, printable
 from readcache.core.model.tool_call import AskedRead, Framing, ToolCall
 
 # Names of the two tools in reports. Hosts have their own names for them.
 BASH, READ = "bash", "read"
+# Characters shown of a command that printed a source. The contract aims at 130 for a marker. tests/benchmarks/README.md
+# has the lengths over the recorded sessions.
+LABEL_CHARS = 40
+
+_TOOLS = ("read", "write")  # first words of the labels of reads and writes by a tool
+_SPAN = re.compile(r" (\d+-\d*)$")
 
 
 @dataclass(frozen=True)
@@ -106,6 +112,32 @@ def other_call(told: ToolCall, call_id: str, root: str) -> Call:
     given = given if isinstance(given, str) else json.dumps(given, default=str, ensure_ascii=False)
     label = f"{name} {given}" if told.arguments else name
     return Call(call_id, label, make_request("tool", name, given), told.output, OPAQUE, None, tool=name)
+
+
+def split_tool(label: str) -> tuple[str, str, str]:
+    """Split `read /w/app.py 5-30` into tool, path and lines. All three are empty for a command."""
+    tool, _, path = label.partition(" ")
+    if tool not in _TOOLS or not path.startswith(("/", "~")):
+        return "", "", ""
+    span = _SPAN.search(path)
+    return (tool, path[: span.start()], span[1]) if span else (tool, path, "")
+
+
+@lru_cache(maxsize=256)
+def shown_label(label: str) -> str:
+    """Return the command as a marker shows it: shortened in the middle if it is too long or has several lines.
+
+    Return the label of a read or write by a tool as it is, because a marker has other words for it.
+    """
+    if split_tool(label)[0]:
+        return label
+    first, _, rest = label.strip().partition("\n")
+    last = rest.rsplit("\n", 1)[-1] if rest else first
+    if not rest and len(first) <= LABEL_CHARS:
+        return printable(first)
+    tail = min(len(last), LABEL_CHARS * 2 // 3)  # the end of a command says more than a `cd` in front of it
+    head = min(len(first), LABEL_CHARS - tail - 1)
+    return printable(first[:head] + "…" + last[len(last) - tail :])
 
 
 def _read_label(key: str, start: int, end: int | None) -> str:

@@ -9,6 +9,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
+from readcache.core.model.call import shown_label
 from readcache.core.model.events import (
     Account,
     Amended,
@@ -46,7 +47,7 @@ class Calls:
         self.immediate_rereads: dict[int, int] = {}
         self._saved: dict[int, int] = {}  # number of such a call -> tokens that count as saved
         self._at_once, self._batch = 0, ""  # the first of the newest parallel calls, and their batch
-        self._newest: dict[str, int] = {}  # label -> number of the newest call that has it
+        self._newest: dict[str, int] = {}  # label as markers show it -> number of the newest such call
         self._under_way = ""  # the ID of the newest call
         self._answered = 0  # the number of the newest call that was answered
         self.replaced: dict[int, int] = {}  # number of a call that was judged again -> number of the replaced answer
@@ -79,8 +80,8 @@ class Calls:
         return (before.account.request, before.when.batch) == (event.account.request, event.when.batch)
 
     def newest_of(self, label: str) -> int:
-        """Return the number of the newest call with this label; 0 if there is none."""
-        return self._newest.get(label, 0)
+        """Return the number of the newest call whose label looks the same in a marker; 0 if there is none."""
+        return self._newest.get(shown_label(label), 0)
 
     def since_omission(self, request: str, number: int) -> int | None:
         """Return the number of calls between the last answer to `request` and call `number`. Return None if that answer
@@ -104,7 +105,7 @@ class Calls:
         if event.origin is not Origin.COMMAND:
             self._answered = self.number
         self.tokens = event.when.tokens
-        self._newest[event.label] = event.when.call
+        self._newest[shown_label(event.label)] = event.when.call
         if not event.when.batch or event.when.batch != self._batch:
             self._at_once, self._batch = event.when.call, event.when.batch
         if event.account is not None:

@@ -17,6 +17,7 @@ it. A write names one of these:
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -37,6 +38,7 @@ class FileLines:
     sep: str | None = None  # the separator after printed line numbers, or ANY_SEPARATOR; None: raw lines
     shift: int = 0  # the number shown minus the number of the line in the file
     gaps: bool = False  # lines may be missing in between (grep -n): only the printed numbers are certain
+    if_long: bool = False  # `tail` counted them from a line that the file may not have: the numbers need a proof
     likely: str = ""  # the separator that the host says it writes, for ANY_SEPARATOR; empty if it does not say
 
 
@@ -108,6 +110,17 @@ def without_first(reading: Reading, skipped: int) -> Reading:
         start, end = first.lines[0] + skipped, first.lines[1]
         left = replace(first, lines=(start, end)) if end is None or start <= end else left
     return replace(reading, claims=(left, *reading.claims[1:]))
+
+
+def with_keys(reading: Reading, change: Callable[[str], str]) -> Reading:
+    """Return the reading with `change(key)` instead of each key."""
+    claims = (
+        replace(claim, keys=tuple(dict.fromkeys(map(change, claim.keys)))) if isinstance(claim, FileLines) else claim
+        for claim in reading.claims
+    )
+    writes = (replace(write, key=change(write.key)) for write in reading.writes)
+    authored = (replace(text, key=change(text.key)) for text in reading.authored)
+    return replace(reading, claims=tuple(claims), writes=tuple(dict.fromkeys(writes)), authored=tuple(authored))
 
 
 def _is_complete(claim: Claim) -> bool:

@@ -25,12 +25,19 @@ _ATTRIBUTE = re.compile(r"\.key|(?:\w+\.)?(?:process|meta|self|this|config|ctx|c
 
 @lru_cache(maxsize=1024)
 def canonical_path(path: str, cwd: str) -> str:
-    """Return `path`, as given in directory `cwd`, as a key: absolute, without `.`, `..` and doubled slashes.
+    """Return `path`, as given in directory `cwd`, as a key: absolute, without `.` and doubled slashes.
 
     `D:\\a`, `D:/a` and `/d/a` (the same file in Git's bash) all become `/d/a`. The home directory is unknown here, so
-    `~/a` stays `~/a`, and `~/../a` stays too. A glob pattern is treated like a path. Links are not followed.
+    `~/a` stays `~/a`, and `~/../a` stays too. A glob pattern is treated like a path. Links are not followed. So `..`
+    stays after a name in `path`, which may be a link: `link/../a` may be another file than `a`.
     """
     path = _slashes(path)
+    parts = path.split("/")
+    first = next((n for n, part in enumerate(parts) if part.strip(".") and not (part[0] == "~" and not n)), len(parts))
+    if ".." in parts[first:]:
+        front = canonical_path("/".join([*parts[:first], ""]), cwd).rstrip("/")
+        names = [name for name in parts[first:] if name not in ("", ".")]
+        return "/".join(names if front == "." else [front, *names])
     if not path.startswith(("/", "~")):
         path = posixpath.join(_slashes(cwd), path)
     if path.startswith("~"):
@@ -52,8 +59,14 @@ def matches_any(path: str, globs: Iterable[str]) -> bool:
     """Return True if one of the globs names this path.
 
     `*.pem` and `secrets/*.txt` name files below any directory, `/etc/*` an absolute path; `**/` also matches nothing.
+    If the path has `..` in it, the file that it names without links counts, too.
     """
-    return len(path) <= LONGEST_PATH and _pattern_of(tuple(globs)).fullmatch(path) is not None
+    if len(path) > LONGEST_PATH:
+        return False
+    pattern = _pattern_of(tuple(globs))
+    if "/../" in path and pattern.fullmatch(posixpath.normpath(path)) is not None:
+        return True
+    return pattern.fullmatch(path) is not None
 
 
 @lru_cache(maxsize=64)

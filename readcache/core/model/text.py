@@ -18,6 +18,8 @@ from typing import NamedTuple
 
 import xxhash
 
+# If this many non-blank lines are the same, they are lines of the same file, or in the same form.
+SAME_LINES = 2
 ELISION = "[…]"  # a line between the parts that a truncated reply is known to keep
 
 NUMBER = "{n}"  # in a separator: the position of the number, if the tool writes something before it ("[{n}] ")
@@ -185,3 +187,8 @@ def is_blank(line: str) -> bool:
     """Return True if the line is too short to identify a position: fewer than 4 characters without the white space
     around it, like closing braces and blank lines. The upper bound of the replay also uses 4."""
     return len(line.strip()) < 4
+
+
+def printable(text: str) -> str:
+    """Return the text on one line, with "?" for each character that cannot be printed."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)

@@ -11,6 +11,7 @@ from typing import Any
 
 from readcache.core.model.errors import UsageError
 from readcache.core.model.events import MappedSpan
+from readcache.core.model.text import printable
 
 LONGEST_COMMAND = 80  # characters of a title
 HEADING = "Files restored after compaction"
@@ -127,11 +128,6 @@ def _title(item: RestoreItem, before: RestoreItem | None) -> str:
 def _shortened(command: str) -> str:
     line = " ".join(command.replace("`", "'").split())
     return line if len(line) <= LONGEST_COMMAND else line[: LONGEST_COMMAND - 1] + "…"
-
-
-def printable(name: str) -> str:
-    """Return the name on one line, with "?" for each character that cannot be printed."""
-    return "".join(c if c.isprintable() else "?" for c in name)
 
 
 _FIELDS = ("path", "start", "end", "text", "tokens", "why", "command")

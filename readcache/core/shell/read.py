@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import posixpath
+from dataclasses import replace
 
 from readcache.core.model.claims import OPAQUE, UNPARSED, Reading
 from readcache.core.shell.prefilter import may_matter
@@ -34,6 +36,12 @@ def _read(command: str, cwd: str) -> Reading:
     try:
         from readcache.core.shell.walk import read
 
-        return read(node, cwd)
+        return _with_parents(read(node, cwd))
     except Exception:  # too long, nested too deep (RecursionError), or a bug in readcache
         return OPAQUE
+
+
+def _with_parents(reading: Reading) -> Reading:
+    """Return the reading with a possible write to `a` for a write to `x/../a`: `x` is rarely a link."""
+    parents = [replace(w, key=posixpath.normpath(w.key), is_certain=False) for w in reading.writes if "/../" in w.key]
+    return replace(reading, writes=(*reading.writes, *parents)) if parents else reading

@@ -61,29 +61,30 @@ def select_lines(claims: Claims, first: int, last: int | None) -> Claims:
 
 
 def select_tail(claims: Claims, count: int) -> Claims:
-    """Return the last `count` lines. Their numbers assume that the file is long enough for the lines claimed.
+    """Return the last `count` lines. Their numbers are right only if the file has the last line claimed.
 
     Return unknown lines if the last line of the stream is not known.
     """
     match claims:
-        case (FileLines(keys=(_,), lines=(start, int(end))),):
-            total = end - start + 1
-            return select_lines(claims, max(1, total - count + 1), total) if count else ()
-    return unknown(claims)
+        case (FileLines(keys=(_,), lines=(start, int(end)), sep=None) as file,) if count:
+            first = max(start, end - count + 1)
+            return (replace(file, lines=(first, end), if_long=file.if_long or first > start),)
+    return unknown(claims) if count else ()
 
 
 def unknown(claims: Claims, *, gaps: bool = False) -> Claims:
     """Return claims for some unknown lines of the stream. `gaps`: lines between numbered lines may be missing.
 
-    Return ANYTHING if the stream contains other text than lines of files, or numbers in several forms.
+    Return ANYTHING if the stream contains other text than lines of files, or numbers that do not say which file they
+    belong to.
     """
     if not claims:
         return ()
     files = [claim for claim in claims if isinstance(claim, FileLines)]
-    numberings = {(file.sep, file.shift if file.sep else 0) for file in files}
-    if len(files) < len(claims) or len(numberings) > 1:
-        return ANYTHING
     keys = tuple(dict.fromkeys(key for file in files for key in file.keys))
+    numberings = {(file.sep, file.shift if file.sep else 0) for file in files}
+    if len(files) < len(claims) or len(numberings) > 1 or (len(files) > 1 and numberings != {(None, 0)}):
+        return ANYTHING
     sep, shift = numberings.pop()
     gaps = sep is not None and (gaps or any(file.gaps for file in files))
     return (FileLines(keys, None, sep, shift, gaps),)
@@ -92,10 +93,9 @@ def unknown(claims: Claims, *, gaps: bool = False) -> Claims:
 def number_lines(claims: Claims, sep: str, start: int = 1) -> Claims:
     """Return the stream with line numbers from `start` on before its lines, and with `sep` after each number.
 
-    The numbers are known for the first file only. Anything may follow it.
+    Return ANYTHING if the lines are not known lines of one file: the numbers are then not numbers of lines in a file.
     """
-    match claims[:1]:
-        case (FileLines(keys=(_,), lines=(first, _), sep=None) as file,):
-            numbered = replace(file, sep=sep, shift=start - first)
-            return (numbered, *ANYTHING) if claims[1:] else (numbered,)
+    match claims:
+        case (FileLines(keys=(_,), lines=(first, _), sep=None, if_long=False) as file,):
+            return (replace(file, sep=sep, shift=start - first),)
     return ANYTHING if claims else ()

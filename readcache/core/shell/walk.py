@@ -7,6 +7,7 @@ is unknown afterwards.
 
 from __future__ import annotations
 
+import posixpath
 import re
 from dataclasses import dataclass, replace
 
@@ -267,7 +268,8 @@ class _Walk(ShellState):
     def change_directory(self, program: Program) -> None:
         """Apply `cd`. If the directory is not known (`cd -`, for example), every relative path after it is unknown."""
         operands = [arg for arg in program.args if not re.match("-.", arg.text or "")] or [text_arg("~")]
-        self.cwd = None if operands[0].glob or operands[0].text == "-" else program.key(operands[0])
+        key = None if operands[0].glob or operands[0].text == "-" else program.key(operands[0])
+        self.cwd = key and posixpath.normpath(key)  # unlike the kernel, `cd` ignores links before `..`
 
 
 def _is_loud(node: Node) -> bool:

@@ -136,9 +136,9 @@ def _copied(event: Delivered, remaining: Remaining) -> Delivered:
 def _later_namesakes(view: View) -> list[Delivered]:
     """Return the later calls that left the view and have the label of a visible result. Because of them, a marker calls
     that result "an earlier" one."""
-    seen = {(delivery.event.label, delivery.call) for delivery in view.deliveries}
-    newest = {label: view.calls.newest_of(label) for label, _ in seen if label}
-    later = sorted((number, label) for label, number in newest.items() if (label, number) not in seen)
+    seen = {delivery.call: delivery.event.label for delivery in view.deliveries}
+    newest = {view.calls.newest_of(label): label for label in seen.values() if label}
+    later = sorted((number, label) for number, label in newest.items() if number not in seen)
     return [
         Delivered(f"inherited-{number}", "", label, when=Moment(number, view.calls.tokens)) for number, label in later
     ]

@@ -163,14 +163,23 @@ class Search:
         if len(found) > 1:
             order = self._texts.order()
             found.sort(key=lambda each: (order[each[0]], each[1]))
-        for delivery, each in zip(self._in_order(group, found), found, strict=True):
+        rests = self._rests_of(group) if len(found) < len(group.deliveries) else []
+        for delivery, each in zip(self._in_order(group, found, rests), found, strict=True):
             each[0].release(each)
             self._locations[delivery] = Location(*each)
             group.deliveries.remove(delivery)
         group.found = []
 
-    def _in_order(self, group: _Group, found: Sequence[_Found]) -> list[Delivery]:
-        """Return the deliveries of the group for these locations: the newest that fit between the texts around them."""
+    def _rests_of(self, group: _Group) -> list[MessageText]:
+        """Return the texts after the first location of the group that have only a rest of its text."""
+        order = self._texts.order()
+        later = (text for text in self._texts.newest_first() if order[text] > order[group.found[0][0]])
+        parts = ((text, self._part_in(text, self._voters)) for text in later)
+        return [text for text, part in parts if part is not None and part[0] is group]
+
+    def _in_order(self, group: _Group, found: Sequence[_Found], rests: Sequence[MessageText] = ()) -> list[Delivery]:
+        """Return the deliveries of the group for these locations: the newest that fit between the texts around them.
+        `rests`: texts with truncated deliveries of the group, which are newer than a location before them."""
         free = list(group.deliveries)
         if len(free) == len(found):
             return free
@@ -185,7 +194,8 @@ class Search:
             low = anchors[at - 1][1] if at else -1
             high = anchors[at][1] if at < len(anchors) else len(ranks)
             fitting = [delivery for delivery in free if low < ranks[delivery] < high]
-            chosen.append((fitting or free)[-1])
+            possible, newer = fitting or free, sum(order[rest] > order[text] for rest in rests)
+            chosen.append(possible[max(0, len(possible) - 1 - newer)])
             free.remove(chosen[-1])
             if fitting:
                 anchors.insert(at, (position, ranks[chosen[-1]]))

@@ -187,3 +187,17 @@ def real_paths(names: Iterable[str], directory: str) -> frozenset[str]:
     given = {home + name[1:] if name.startswith("~/") else os.path.join(directory, name) for name in names}
     found = ((path, os.path.realpath(path)) for path in given if os.path.lexists(path))
     return frozenset(real for path, real in found if real != path)
+
+
+def without_dots(key: str) -> str:
+    """Return the key without `..`, as the kernel follows it: `link/..` is the parent of the directory to which the link
+    leads. Other links are not followed. Never raises."""
+    if "/.." not in key or not key.startswith("/"):
+        return key
+    path = "/"
+    for name in key.split("/"):
+        if name == "..":
+            path = os.path.dirname(os.path.realpath(path) if os.path.islink(path) else path)
+        else:
+            path = os.path.join(path, name)
+    return path

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from readcache.core.model.text import printable
 from readcache.core.restore.choose import plan_restore, reasons_for, score
 from readcache.core.restore.evidence import is_removed
 from readcache.core.restore.fit import why_not_name, why_not_output, why_not_text
-from readcache.core.restore.plan import Bytes, RestoreItem, RestorePlan, printable
+from readcache.core.restore.plan import Bytes, RestoreItem, RestorePlan
 from tests.mutants.guarded.patching import gives, guarded, instead, takes
 
 
