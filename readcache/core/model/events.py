@@ -120,6 +120,7 @@ class Delivered:
     tail: str = ""  # the host's text after `text`
     unconfirmed: bool = False  # True: nobody has said yet which text the reader was shown (see `unconfirmed`)
     output: Output | None = None  # of an unconfirmed reply that omits lines
+    rendering: str = ""  # how it shows lines of files: see `Call.rendering`; empty if that is not known
 
 
 @dataclass(frozen=True, slots=True)
