@@ -153,6 +153,15 @@ class Amended:
 
 
 @dataclass(frozen=True, slots=True)
+class Cleared:
+    """A note replaced a text of the message list, to make room."""
+
+    call_id: str  # the list's ID of the result; empty if the list has none
+    replaced: str  # the digest of the text as the host had it, with the host's words around a result
+    note: str  # the whole new text
+
+
+@dataclass(frozen=True, slots=True)
 class Compacted:
     """The harness compacted: calls that are not in `kept` left the conversation."""
 
@@ -197,7 +206,7 @@ class Missed:
     why: str
 
 
-Event = Delivered | Wrote | Amended | Compacted | Forgot | Rewound | Closed | Failed | Missed
+Event = Delivered | Wrote | Amended | Cleared | Compacted | Forgot | Rewound | Closed | Failed | Missed
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from readcache.core.model.claims import WHOLE_TREE
 from readcache.core.model.errors import StoreError
 from readcache.core.model.events import (
     Amended,
+    Cleared,
     Closed,
     Compacted,
     Delivered,
@@ -45,6 +46,7 @@ KINDS: Mapping[str, type[Event]] = {
     "delivered": Delivered,
     "wrote": Wrote,
     "settled": Amended,
+    "cleared": Cleared,
     "compacted": Compacted,
     "forgot": Forgot,
     "rewound": Rewound,
