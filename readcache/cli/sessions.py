@@ -1,4 +1,4 @@
-"""`sessions` and `clear`: list the sessions in the store, and delete them. `contexts`: the newest readers of a store."""
+"""`sessions` and `clear`: list the sessions in the store, and delete them. `contexts`: the newest readers in it."""
 
 from __future__ import annotations
 

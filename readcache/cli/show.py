@@ -17,6 +17,7 @@ from readcache.core.model.cursor import Cursor, NoSuchCall
 from readcache.core.model.errors import ReadcacheError
 from readcache.core.model.events import (
     Amended,
+    Cleared,
     Compacted,
     Delivered,
     Event,
@@ -129,6 +130,8 @@ def _describe(event: Event) -> tuple[str, str, str]:
         return more, short(", ".join(keys)), short(event.label)
     if isinstance(event, Amended):
         return "settled", f"{len(event.text):,} chars left", ""
+    if isinstance(event, Cleared):
+        return "cleared", f"{len(event.note):,} chars left", ""
     if isinstance(event, Compacted):
         return "compacted", f"{len(event.kept):,} calls kept", ""
     if isinstance(event, Forgot):

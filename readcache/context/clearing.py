@@ -4,25 +4,26 @@
     messages = mend_and_clear(messages, session)  # the same, with the policy's marks if it has any
 
 Clear rarely, and much at a time. After each clearing, the prompt cache is written again from the first cleared result
-on. A cleared result is never rewritten.
+on. A cleared result is never rewritten: the log has the digest of each cleared text, and its note (`Cleared`).
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+import logging
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
-from weakref import WeakKeyDictionary
+from weakref import WeakSet
 
 from readcache.context.compaction import count_tokens
-from readcache.context.notes import is_note
+from readcache.context.notes import has_note, is_note
 from readcache.context.pruner import PrunableResult, PruneRules, Work, repair_list, with_knowledge
 from readcache.core.messages.blocks import Raw
-from readcache.core.messages.editing import with_results
-from readcache.core.messages.messages import Kind, Message, normalise, raw_messages
-from readcache.core.messages.structure import answered, repair
+from readcache.core.messages.editing import TextKey, with_results
+from readcache.core.messages.messages import Kind, Message, Part, normalise, raw_messages
+from readcache.core.messages.structure import repair
 from readcache.core.model.errors import StoreError
-from readcache.core.model.events import Amended, Delivered, Origin
+from readcache.core.model.events import Amended, Cleared, Delivered, Event, Origin
 from readcache.core.model.policy import Marks
 from readcache.core.model.text import digest
 
@@ -33,7 +34,7 @@ M = TypeVar("M", bound=Mapping[str, Any])  # a message of the harness's list, of
 Shown = tuple[str | None, str]  # a call's ID, and the digest of its result's text in a list
 
 KEPT_TURNS = 2  # the newest turns, as in a compaction
-_CLEARED: WeakKeyDictionary[Session, set[Shown]] = WeakKeyDictionary()  # texts that this process replaced
+_WARNED: WeakSet[Session] = WeakSet()  # sessions for which a warning was logged
 
 
 def mend_and_clear(messages: list[M], session: Session) -> list[M]:
@@ -53,7 +54,7 @@ def clear(messages: list[M], session: Session, *, above: int, down_to: int) -> l
 
     Stop earlier if nothing more can be cleared. Return a list in which every marker is true: the same list object if
     nothing changed. A one-line note replaces each cleared result and describes it. If the list contains a cleared
-    result again, with the same call ID, the same note replaces it again.
+    result again, in this process or another one, the same note replaces it again.
 
     Never cleared:
 
@@ -61,6 +62,10 @@ def clear(messages: list[M], session: Session, *, above: int, down_to: int) -> l
     - everything that is not a result
     - results that are unknown to the session, or too short to be worth a note
     - protected files and instruction files (`Policy.always`)
+
+    If these alone, without the last two turns and earlier notes, have more than `down_to` tokens, nothing is cleared,
+    and a warning is logged once: clearing would remove every result at each request. A `down_to` of 0 cannot be
+    reached: then everything is cleared that may be.
 
     A result that any other marker names is as old as that marker. If it is cleared, the marker says so.
 
@@ -71,51 +76,71 @@ def clear(messages: list[M], session: Session, *, above: int, down_to: int) -> l
     if not session.may_shorten:
         return session.mend(messages)
     given, messages = messages, session.mend(_cleared_before(messages, session))
-    normal: Sequence[Message] = normalise(messages)
-    if count_tokens(normal, session.policy) <= above or repair(messages) is not messages:
+    before: Sequence[Message] = normalise(messages)
+    if count_tokens(before, session.policy) <= above or repair(messages) is not messages:
         return messages
+    normal = before
     while (excess := count_tokens(normal, session.policy) - down_to) > 0:
-        shorter = _clear_oldest(normal, session, excess)
+        shorter, stays = _clear_oldest(normal, session, excess)
+        if stays > 0 and down_to > 0 and normal is before:
+            _warn(session, stays + down_to, down_to)
+            return messages
         if shorter is normal:
             break
         normal = repair_list(session, shorter)  # repaired markers may have become longer
         messages = cast("list[M]", raw_messages(normal))
-    _remember(session, normalise(given), normal)
+    if normal is not before:
+        _remember(session, normalise(given), before, normal)
     return messages
 
 
-def _remember(session: Session, before: Sequence[Message], after: Sequence[Message]) -> None:
-    """Remember the texts of the host that notes have now replaced. The log lacks the words that a host puts around a
-    result."""
-    lists = ((part for message in one for part in message.parts if part.kind is Kind.RESULT) for one in (before, after))
-    stood, texts = ({part.call_id: part.text for part in results} for results in lists)
-    noted = {name for name, text in texts.items() if name in stood and is_note(text, session.tag)}
-    _CLEARED.setdefault(session, set()).update((name, digest(stood[name])) for name in noted)
+def _warn(session: Session, stays: int, down_to: int) -> None:
+    """Log once for a session that nothing can be cleared."""
+    if session not in _WARNED:
+        _WARNED.add(session)
+        said = "nothing was cleared: what may not be cleared has %d tokens, more than the lower mark (%d)"
+        logging.getLogger("readcache").warning(said, stays, down_to)
+
+
+def _remember(session: Session, given: Sequence[Message], before: Sequence[Message], after: Sequence[Message]) -> None:
+    """Log the texts that notes have replaced. `given`: the host's list, which has its own words around results.
+    `before`: the list before this clearing."""
+    pairs = zip(_texts(given), _texts(before), _texts(after), strict=True)
+    cleared: list[Event] = [
+        Cleared(new.call_id or "", digest(host.text), new.text)
+        for (_, host), (_, old), (_, new) in pairs
+        if new.text != old.text
+        if (is_note(new.text, session.tag) if new.kind is Kind.RESULT else has_note(new.text))
+    ]
+    session.reader.tell("", lambda _: cleared)
 
 
 def _cleared_before(messages: list[M], session: Session) -> list[M]:
-    """Return the messages with notes for the results that were cleared before.
+    """Return the messages with the notes of earlier clearings instead of the same texts.
 
-    A host that keeps its results sends them again. Replace a result only if its text is exactly the cleared one,
-    because a result that was never shown may have the ID of a cleared one.
+    A host that keeps its results sends them again. If a text occurs more often than it was cleared, the newest ones
+    stay, because the agent requested them again.
     """
-    events = [delivery.event for delivery in session.view.deliveries if delivery.event.origin is Origin.RESULT]
-    cleared = {event.call_id: event.text for event in events if is_note(event.text, session.tag)}
-    found = [(at, part) for _, _, at, part in answered(normalise(messages)) if part.call_id in cleared]
-    times = Counter(part.call_id for _, part in found)
-    back = [(at, part) for at, part in found if times[part.call_id] == 1 and part.text != cleared[part.call_id or ""]]
-    if not back:
+    cleared = session.view.calls.cleared
+    if not cleared:
         return messages
-    texts = {(part.call_id, digest(part.text)) for _, part in back}
-    known = _CLEARED.setdefault(session, set())
-    if not texts <= known:  # another process cleared it
-        known |= texts & _shown(session, {part.call_id for _, part in back})
-    again = {
-        (at, part.call_id, part.text): cleared[part.call_id or ""]
-        for at, part in back
-        if (part.call_id, digest(part.text)) in known
-    }
+    texts = defaultdict[tuple[str, str], list[TextKey]](list)
+    present = Counter[tuple[str, str]]()
+    for at, part in _texts(normalise(messages)):
+        texts[part.call_id or "", digest(part.text)].append((at, part.call_id, part.text))
+        present[part.call_id or "", part.text] += 1
+    again: dict[TextKey, str] = {}
+    for (call_id, replaced), notes in cleared.items():
+        back = texts.get((call_id, replaced), [])
+        left = [note for n, note in enumerate(notes) if n >= present[call_id, note]]
+        again |= zip(back, left[-len(back) :], strict=False)
     return cast("list[M]", with_results(cast("list[Raw]", messages), again))
+
+
+def _texts(messages: Sequence[Message]) -> Iterator[tuple[int, Part]]:
+    """Yield the results and the plain texts in the messages, each with the index of its message."""
+    for at, message in enumerate(messages):
+        yield from ((at, part) for part in message.parts if part.kind in (Kind.RESULT, Kind.TEXT))
 
 
 def _shown(session: Session, calls: Container[str | None]) -> set[Shown]:
@@ -129,20 +154,25 @@ def _shown(session: Session, calls: Container[str | None]) -> set[Shown]:
     return {(event.call_id, digest(event.head + event.text + event.tail)) for event in results}
 
 
-def _clear_oldest(messages: Sequence[Message], session: Session, excess: int) -> Sequence[Message]:
-    """Return the list with its oldest results cleared, until `excess` tokens are saved. Return the same list object if
-    no result may be cleared."""
+def _clear_oldest(messages: Sequence[Message], session: Session, excess: int) -> tuple[Sequence[Message], int]:
+    """Return (messages, stays): the list with its oldest results cleared, until `excess` tokens are saved. It is the
+    same list object if no result may be cleared. `stays`: the part of the excess that is neither in the last turns nor
+    in notes."""
     rules = PruneRules(protect_last_turns=KEPT_TURNS, protected=session.policy.always)
     work = Work(messages, (), with_knowledge(rules, messages, session))
     count = session.policy.tokens
+    reused = {call.call_id for one in work.results if (call := one.call.result).call_id in session.view.ids.reused}
+    shown = _shown(session, reused) if reused else frozenset()
     for one in _oldest_first(work):
-        # If the session does not know a result, it cannot recognise it later, when the host sends the text again.
+        # If the session does not know a result, it may be from a tool that nobody reports.
         is_known = any(known.event.text and known.event.origin is Origin.RESULT for known in one.call.known)
+        is_known = is_known or (one.call.result.call_id, digest(one.call.result.text)) in shown
         if excess > 0 and is_known and one.may_go(though_pinned=True):
             before = count(one.text)
             one.note("; cleared to make room")
             excess -= before - count(one.text)
-    return work.finish()
+    passing = (one.text for one in work.results if one.call.result_at >= work.border or is_note(one.text))
+    return work.finish(), excess - sum(map(count, passing))
 
 
 def _oldest_first(work: Work) -> list[PrunableResult]:

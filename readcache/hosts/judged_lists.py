@@ -7,18 +7,20 @@ beginning, and sent as before.
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from bisect import bisect
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from readcache import Mode, Session
 from readcache.context import mend_and_clear
 from readcache.core.messages.blocks import Raw
 from readcache.core.messages.editing import as_blocks, user_message, with_blocks, with_result_text
-from readcache.core.messages.messages import Kind, Message, Part, normalise
+from readcache.core.messages.messages import Kind, Message, Part, normalise, parse_arguments
 from readcache.core.messages.structure import answered, turn_starts
 from readcache.core.model.text import digest
 from readcache.core.model.tool_call import ToolCall
@@ -39,7 +41,7 @@ class ListPart(NamedTuple):
     """A part of a list. `at`: the index of its message. `nth`: its index in the message.
 
     `key`: names a call, or a result whose call is in the list; "" for any other part. `result`: the result as a call to
-    judge, or None.
+    judge, or None. `literal`: if the result is an object, the JSON literal of the text to judge; otherwise "".
     """
 
     at: int
@@ -48,10 +50,22 @@ class ListPart(NamedTuple):
     part: Part
     key: str = ""
     result: ToolCall | None = None
+    literal: str = ""
 
     def said(self) -> tuple[str, str]:
         """Return the role and the content of the part. It is the same value in each list that has the part."""
         return self.role, self.key or self.part.text
+
+    @property
+    def text(self) -> str:
+        """The text of the part. If it is an object, only the text to judge."""
+        return json.loads(self.literal) if self.literal else self.part.text
+
+    def with_text(self, whole: str, text: str) -> str:
+        """Return the host's result `whole` with another text instead of this part's text."""
+        if not self.literal:
+            return text
+        return whole.replace(self.literal, json.dumps(text, ensure_ascii=False), 1)
 
     def as_chat(self, text: str) -> Raw:
         """Return the part as a message in OpenAI's shape. `text`: the text to use for a result."""
@@ -95,12 +109,13 @@ class JudgedLists:
         self._sessions.close_all()
 
     def judged(self, messages: Sequence[Message], name: str, log: str = "") -> ListChanges:
-        """Return the changes to make before the model is sent these messages.
+        """Return the changes to make before the model is sent these messages. Each text in a result that is an
+        object is judged for itself, and everything else in it stays as it is.
 
         `name`: names the conversation and the agent in it; "" if unknown. `log`: the session's ID, for other processes
         to find the restored sections; "" for none.
         """
-        found = list(entries(messages, self._details))
+        found = list(entries(messages, self._details, self._tools))
         if self._settings.policy.mode is Mode.OFF or not acts(mode_named(os.environ)):
             return ListChanges()
         with self._sessions.lock:
@@ -224,12 +239,12 @@ class JudgedList:
             for part, kept in zip(parts, mend_and_clear(chat, self._session), strict=True):
                 if part is not None and part.result is not None:
                     self._texts[part.key] = part.result.output, kept["content"]
-        texts = {
-            (part.at, part.nth): shown
-            for part in parts
-            if part is not None and part.result is not None
-            if (shown := self._texts[part.key][1]) != part.result.output
-        }
+        texts = dict[tuple[int, int], str]()
+        for part in parts:
+            if part is not None and part.result is not None:
+                where, shown = (part.at, part.nth), self._texts[part.key][1]
+                if shown != part.result.output:
+                    texts[where] = part.with_text(texts.get(where, part.part.text), shown)
         return ListChanges(texts, sections)
 
     def _as_chat(self, found: list[ListPart]) -> tuple[list[Raw], list[ListPart | None], dict[int, str]]:
@@ -244,7 +259,7 @@ class JudgedList:
         for entry in found[first:]:
             given, shown = self._texts.get(entry.key, ("", ""))
             # A new result has no text yet: it may become a marker, so no older marker may name it as its source.
-            text = shown if entry.result and given == entry.result.output else entry.part.text
+            text = shown if entry.result and given == entry.result.output else entry.text
             message, last = entry.as_chat(text if entry.key in self._texts else ""), parts[-1] if parts else None
             if entry.part.kind is Kind.CALL and last and last.part.kind is Kind.CALL and last.at == entry.at:
                 chat[-1] = {**chat[-1], "tool_calls": [*chat[-1]["tool_calls"], *message["tool_calls"]]}
@@ -263,25 +278,72 @@ def _is_compaction(part: Part) -> bool:
     return part.kind is Kind.OTHER and part.name.startswith("compaction")
 
 
-def entries(messages: Sequence[Message], details: Details) -> Iterator[ListPart]:
+def entries(messages: Sequence[Message], details: Details, tools: Mapping[str, str | Judge]) -> Iterator[ListPart]:
     """Yield the parts of a list that have content.
 
     A call without an ID, or with an ID that occurred before, gets a unique key. Calls of one response get the same
-    batch, because the model made them in parallel.
+    batch, because the model made them in parallel. If a result is an object, it yields a part for each text in it, and
+    its call yields as many.
     """
-    seen, keys, batches = Counter[str](), dict[int, tuple[str, str, Part]](), dict[int, str]()
+    seen, keys, batches = Counter[str](), dict[int, tuple[str, str, Part, Part]](), dict[int, str]()
     starts = turn_starts(messages)
     for call_at, call, _, result in answered(messages):
         name = call.call_id or digest(f"{call.name} {call.text} {result.text}")[:16]
         seen[name] += 1
         key = f"{name}#{seen[name]}" if seen[name] > 1 else name
         batch = f"at once with {batches.setdefault(bisect(starts, call_at), key)}"
-        keys[id(call)] = keys[id(result)] = key, batch, call
+        keys[id(call)] = keys[id(result)] = key, batch, call, result
     for at, message in enumerate(messages):
         for nth, part in enumerate(message.parts):
-            key, batch, call = keys.get(id(part), ("", "", part))
-            if part.kind is Kind.RESULT and key:
-                told = ToolCall(key, call.name, call.arguments or {}, part.text, batch, is_error=part.is_error)
-                yield ListPart(at, nth, "tool", part, key, details(told, message))
-            elif key or part.kind is Kind.TEXT or _is_compaction(part):
-                yield ListPart(at, nth, message.role, part, key)
+            if id(part) not in keys:
+                if part.kind is Kind.TEXT or _is_compaction(part):
+                    yield ListPart(at, nth, message.role, part)
+                continue
+            key, batch, call, result = keys[id(part)]
+            is_whole = not result.is_object or callable(kind := tools.get(call.name)) or kind == "ignore"
+            told = ToolCall(key, call.name, call.arguments or {}, result.text, batch, is_error=result.is_error)
+            told = details(told, message)
+            for literal, one in [("", told)] if is_whole else _split(told):
+                if part is result:
+                    yield ListPart(at, nth, "tool", part, one.call_id, one, literal)
+                else:
+                    yield ListPart(at, nth, message.role, part, one.call_id)
+
+
+# Names under which a tool returns the output of a command or the content of a file.
+OUTPUTS = ("stdout", "output", "result", "content", "contents", "text")
+MOST_TEXTS = 8  # in one result; a result with more is judged as one text
+
+
+def _split(call: ToolCall) -> list[tuple[str, ToolCall]]:
+    """Return (literal, call) for each text of several lines in a result that is an object: the text's JSON literal, and
+    the call with this text as its result. Return the call itself, with the literal "", if there are none or too many.
+
+    The first text with a name in `OUTPUTS` is the call's output. Any other text, such as stderr, is the output of
+    another tool.
+    """
+    given = parse_arguments(call.output)
+    out: dict[str, ToolCall] = {}
+    has_output = False
+    for path, text in _long_texts(given):
+        literal = json.dumps(text, ensure_ascii=False)
+        if call.output.count(literal) != 1:
+            return [("", call)]
+        if not has_output and path[-1] in OUTPUTS:
+            out[literal], has_output = replace(call, output=text), True
+        else:
+            name, said = ".".join(path), json.dumps(call.arguments, ensure_ascii=False, default=str)
+            other = ToolCall(f"{call.call_id}.{name}", f"{call.name} {name}", said, text, call.batch)
+            out[literal] = other
+    return list(out.items()) if 0 < len(out) <= MOST_TEXTS else [("", call)]
+
+
+def _long_texts(value: object, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield (path, text) for each text of several lines inside a value. The path has the keys and indexes to it."""
+    if isinstance(value, str):
+        if "\n" in value.strip():
+            yield path, value
+    elif isinstance(value, (Mapping, list)):
+        inner = value.items() if isinstance(value, Mapping) else enumerate(value)
+        for key, each in inner:
+            yield from _long_texts(each, (*path, str(key)))

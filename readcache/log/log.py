@@ -20,6 +20,7 @@ from readcache.core.judging.line_index import LineIndex
 from readcache.core.model.errors import StoreError
 from readcache.core.model.events import (
     Amended,
+    Cleared,
     Closed,
     Compacted,
     Delivered,
@@ -208,7 +209,8 @@ class Log:
             return False
         records = store.records(self.session_id, self.agent_id, after=seq) if seq != self._seq else []
         events = (event_for(record, self.agent_id) for record in records)
-        return all(event is None or isinstance(event, (Closed, Delivered, Failed, Missed, Amended)) for event in events)
+        harmless = (Amended, Cleared, Closed, Delivered, Failed, Missed)
+        return all(event is None or isinstance(event, harmless) for event in events)
 
     def now(self) -> Instant:
         """Return the moment at which a call begins. Call it before anything that may wait, such as a store or lock."""

@@ -394,3 +394,69 @@ def _clearable(session: Session, messages: Messages) -> list[str]:
     }
     early = results(messages[:border])
     return [call_id for call_id, words in early.items() if len(words) > 500 and call_id not in needed]
+
+
+# ------------------------------------------------------------ words above the mark, IDs that do not name one call
+
+
+def test_nothing_is_cleared_if_words_exceed_the_lower_mark_and_that_is_said_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    session = Session("/w", policy=Policy(clear=Marks(3_000, 1_000)))
+    messages: Messages = [user("word " * 1_000)]
+    for number in range(12):
+        messages += observed_turn("openai", session, number, [(f"cat f{number}", text(of=f"row {number}"))])
+        assert mend_and_clear(messages, session) is messages
+    assert [record.getMessage()[:19] for record in caplog.records] == ["nothing was cleared"]
+
+
+def _kept_without_ids(session: Session, number: int) -> Messages:
+    return observed_turn("no ids", session, number, [(f"cat f{number}", text(of=f"row {number}"))])
+
+
+def _kept_with_ids_of_each_turn(session: Session, number: int) -> Messages:
+    """Failed: the newer call with the ID took the place of the older one, and nothing was cleared."""
+    output = text(of=f"row {number}")
+    shown = session.observe(f"cat f{number}", output, call_id="c1").text
+    return chat("openai", Step(f"cat f{number}", shown))[len(chat("openai")) :]
+
+
+@pytest.mark.parametrize("turn", [_kept_without_ids, _kept_with_ids_of_each_turn])
+def test_clearing_lasts_in_a_list_that_the_host_keeps(turn: Any, tmp_path: Path) -> None:
+    told: dict[str, Any] = {"session_id": "s", "store": tmp_path / "s.db", "policy": Policy(clear=Marks(4_000, 1_500))}
+    kept: Messages = [user("fix the bug")]
+    noted: dict[int, str] = {}
+    session = Session("/w", **told)
+    for number in range(24):
+        if number % 7 == 6:  # another process goes on
+            session.close()
+            session = Session("/w", **told)
+        kept += turn(session, number)
+        sent = mend_and_clear(kept, session)
+        assert tokens(sent) <= 4_000
+        contents = [str(message.get("content")) for message in sent]
+        assert noted.items() <= dict(enumerate(contents)).items()
+        noted = {at: words for at, words in enumerate(contents) if "[PRUNED" in words}
+    assert len(noted) > 15
+
+
+def test_a_text_that_was_shown_again_stays() -> None:
+    session = Session("/w", policy=Policy(clear=Marks(0, 0)))
+    given = [("cat f", text()), ("ls", "f\n"), ("true", "")]
+    kept = [message for number, one in enumerate(given) for message in observed_turn("no ids", session, number, [one])]
+    sent = mend_and_clear(kept, session)
+    assert "[PRUNED" in sent[1]["content"]
+    again = observed_turn("no ids", session, 4, [("cat f", text())])
+
+    for messages in ([*kept, *again], [*sent, *again]):
+        now = mend_and_clear(messages, session)
+        assert (now[1]["content"], now[-1]["content"]) == (sent[1]["content"], again[-1]["content"])
+
+
+def test_an_unknown_result_with_an_id_that_is_used_again_stays() -> None:
+    session = Session("/w", policy=Policy(clear=Marks(0, 0)))
+    unknown = chat("openai", Step("deploy", text(of="deployed")))
+    turns = [_kept_with_ids_of_each_turn(session, number) for number in range(4)]
+    sent = mend_and_clear([*unknown, *(message for turn in turns for message in turn)], session)
+    assert "deployed" in str(sent)
+    assert str(sent).count("[PRUNED") == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import random
 from pathlib import Path
 from typing import Any
@@ -230,3 +231,91 @@ def test_whatever_a_host_does_to_its_list_each_omitted_line_stands_in_the_reques
             missing = set(real.split("\n")) - set(ours.split("\n"))
             assert missing <= lines or "[GONE" in ours, "a line is neither there nor above"
             lines |= set(ours.split("\n"))
+
+
+# ------------------------------------------------------------ results that are objects
+
+
+def _objects(*given: tuple[str, dict[str, Any]]) -> Messages:
+    """A conversation of Google ADK: each tool returned a dict."""
+    out: Messages = [{"role": "user", "parts": [{"text": "task"}]}]
+    for n, (command, response) in enumerate(given):
+        call = {"id": f"c{n}", "name": "bash", "args": {"command": command}}
+        result = {"id": f"c{n}", "name": "bash", "response": response}
+        out.append({"role": "model", "parts": [{"functionCall": call}]})
+        out.append({"role": "user", "parts": [{"functionResponse": result}]})
+    return out
+
+
+def _responses(messages: Any) -> list[dict[str, Any]]:
+    parts = [part for message in messages for part in message["parts"]]
+    return [part["functionResponse"]["response"] for part in parts if "functionResponse" in part]
+
+
+def _sent(ours: JudgedLists, *given: tuple[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """The results in the last request, if each turn is sent when it is made."""
+    messages = _objects(*given)
+    requests = [ours.messages(messages[:end], "one") for end in range(1, len(messages) + 1, 2)]
+    return _responses(requests[-1])
+
+
+def test_an_object_keeps_its_keys_and_its_text_is_judged() -> None:
+    whole = {"status": "success", "exit_code": 0, "stdout": text()}
+    part = {"status": "success", "exit_code": 0, "stdout": text(5, 38)}
+    first, second = _sent(lists(), ("cat f", whole), ("sed -n 5,38p f", part))
+
+    assert first == whole
+    assert list(second) == list(part)
+    assert (second["status"], second["exit_code"]) == ("success", 0)
+    assert "f lines 5-38" in markers(second["stdout"])[0]
+
+
+LOOKED = ("ls", {"stdout": "f\n"})
+
+
+def test_each_text_of_an_object_is_judged_for_itself() -> None:
+    warnings = "".join(f"warning {n}: this was deprecated a long time ago\n" for n in range(40))
+    built = {"stdout": text(), "stderr": warnings, "exit_code": 1}
+    *_, last = _sent(lists(policy=Policy.named("max")), ("make f", built), LOOKED, ("make -k f", built))
+
+    assert [len(markers(last[key])) for key in ("stdout", "stderr")] == [1, 1]
+    assert "40 lines" in last["stderr"]
+    assert last["exit_code"] == 1
+
+
+def test_an_error_text_is_no_line_of_the_file_that_was_read() -> None:
+    *_, last = _sent(lists(), *[("cat f", {"stdout": "", "stderr": text()}), LOOKED] * 2, ("cat f", {"stdout": text()}))
+
+    assert " f line" not in str(last)
+
+
+def test_a_text_inside_an_inner_object_is_judged() -> None:
+    given = {"result": {"ok": True, "output": text()}, "n": [1, 2]}
+    *_, last = _sent(lists(), ("cat f", given), LOOKED, ("cat f", given))
+
+    assert markers(last["result"]["output"])
+    assert last == {"result": {"ok": True, "output": last["result"]["output"]}, "n": [1, 2]}
+
+
+def test_an_object_without_a_long_text_is_no_line_of_a_file() -> None:
+    given = {"lines": [f"line {n} of the file" for n in range(60)]}
+    *_, last = _sent(lists(), ("cat f.py", given), LOOKED, ("cat f.py", given))
+
+    assert "f.py line" not in str(last)
+
+
+def test_old_objects_are_cleared_and_keep_their_keys() -> None:
+    calls = [(f"cat f{n}", {"exit_code": 0, "stdout": text(of=f"f{n}"), "stderr": "a\nb\n"}) for n in range(12)]
+    first, *_ = _sent(lists(clear=(2_000, 1_200)), *calls)
+
+    assert list(first) == ["exit_code", "stdout", "stderr"]
+    assert first["stdout"].startswith("[PRUNED")
+
+
+def test_a_users_function_gets_the_whole_object() -> None:
+    given = {"stdout": text(), "exit_code": 0}
+    seen: list[str] = []
+    ours = JudgedLists("tests", {"bash": lambda _, result: seen.append(result.output)}, {"root": "/w"})
+    ours.messages(_objects(("cat f", given)), "one")
+
+    assert json.loads(seen[0]) == given

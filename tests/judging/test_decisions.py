@@ -86,6 +86,12 @@ def changed(new: Sessions) -> Reply:
     return session.observe("cat f", text(l20="somebody else was here"))
 
 
+def other_view(new: Sessions) -> Reply:
+    session = new()
+    session.observe_read("f", TEXT.replace("\n", " \n"), numbered=False)
+    return session.observe("cat f", TEXT)
+
+
 def written(new: Sessions) -> Reply:
     session = new()
     session.observe("cat f", text())
@@ -294,6 +300,7 @@ ROWS: list[tuple[Story, Outcome, Reason]] = [
     (repeated_lines, Outcome.PARTIAL, Reason.REPEATED_LINES),
     (not_seen, F, Reason.NOT_SEEN),
     (changed, F, Reason.CHANGED),
+    (other_view, F, Reason.OTHER_VIEW),
     (written, F, Reason.WRITTEN),
     (insisted, F, Reason.INSISTED),
     (fresh, F, Reason.FRESH),

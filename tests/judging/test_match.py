@@ -356,3 +356,26 @@ def test_a_thousand_reads_in_one_command_are_laid_out_in_a_moment(banner: str) -
         claims += [FileLines((f"/w/{n}",)), Literal(banner or f"--{n}\n")]
     output = [line for n in range(3000) for line in (f"line {n}", banner.strip() or f"--{n}")]
     assert len(map_output(claims, output, View())) == 3000
+
+
+PACKAGE = ["{", '  "name": "a",', '  "version": "1"', "}"]
+RETURNED = ['{"stdout": "line 1\\nline 2\\n", "exit_code": 0}']
+
+
+@pytest.mark.parametrize(
+    ("key", "lines", "facts", "is_mapped"),
+    [
+        ("/w/package.json", PACKAGE, OutputFacts(), True),
+        ("/w/.babelrc", PACKAGE, OutputFacts(), True),
+        ("/w/package.json", RETURNED, OutputFacts(), False),
+        ("/w/package.json", RETURNED, OutputFacts(uncut=True), True),
+        ("/w/package.json", RETURNED, OutputFacts(exact=True), True),
+        ("/w/a.py", RETURNED, OutputFacts(), False),
+        ("/w/a.py", ['{"lines": ["a", "b"]}'], OutputFacts(), False),
+        ("/w/a.js", ["{ const a = 1; }"], OutputFacts(), True),
+    ],
+)
+def test_json_in_which_a_tool_returns_text_is_no_line_of_a_file(
+    key: str, lines: list[str], facts: OutputFacts, is_mapped: bool
+) -> None:
+    assert bool(map_output([FileLines((key,))], lines, View(), facts)) is is_mapped

@@ -119,6 +119,7 @@ def _reply(
         markers=markers,
         changed=judgement.changed,
         credited=reason not in UNCREDITED,
+        rendering=call.rendering,
         when=Moment(judgement.number, view.calls.tokens + policy.tokens(text), call.batch, call.started),
         account=Account(
             call.request,

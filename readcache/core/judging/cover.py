@@ -3,8 +3,8 @@
 Bytes decide here. Parsing never decides alone. A line is covered only if the visible line named as its source equals
 it. The whole body must be equal and, if the output shows numbers, the source must have a number too.
 
-This module compares lines of files at their own numbers, which shows if a file changed. `search` looks for any line
-anywhere, by its text.
+This module compares lines of files at their own numbers, which shows if a file changed. Only two texts in the same
+rendering (`Call.rendering`) show it. `search` looks for any line anywhere, by its text.
 
 A `Match` is a run of output lines that are consecutive at one source.
 """
@@ -12,11 +12,12 @@ A `Match` is a run of output lines that are consecutive at one source.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from readcache.core.model.events import MappedSpan
 from readcache.core.model.key_view import Delivery, KeyView, VisibleSpan
+from readcache.core.model.spans import SpanMap
 from readcache.core.model.text import SAME_LINES, bodies, is_blank, is_doubtful, shows_numbers
 from readcache.core.model.view import View
 
@@ -43,6 +44,7 @@ class Coverage:
     """The findings for the files of an output, and the reasons why no more of it is covered."""
 
     changed: set[str] = field(default_factory=set)  # keys whose visible lines disagree with this output
+    other_views: set[str] = field(default_factory=set)  # keys whose lines differ, but only in other renderings
     written: set[str] = field(default_factory=set)  # keys with visible lines from before the agent's own write
     outdated: set[str] = field(default_factory=set)  # keys with visible lines from before an earlier change
     unnumbered: bool = False  # lines are visible, but without the numbers that this output shows
@@ -51,10 +53,12 @@ class Coverage:
 Allow = Callable[[Delivery], bool]
 
 
-def cover(view: View, lines: Sequence[str], source_map: Iterable[MappedSpan], allow: Allow) -> Coverage:
+def cover(
+    view: View, lines: Sequence[str], source_map: Iterable[MappedSpan], allow: Allow, rendering: str = ""
+) -> Coverage:
     """Return how the output compares with the visible lines of the files in its source map.
 
-    `allow(delivery)`: True if a marker may name the delivery as its source.
+    `rendering`: see `Call.rendering`. `allow(delivery)`: True if a marker may name the delivery as its source.
     """
     found = Coverage()
     for mapped in source_map:
@@ -62,10 +66,17 @@ def cover(view: View, lines: Sequence[str], source_map: Iterable[MappedSpan], al
         for key in mapped.keys:
             known = view.key(key)
             _note_staleness(known, key, allow, found)
-            if mapped.first and differs(view, known, mapped, texts, allow):
-                found.changed.add(key)
-            elif mapped.first:
+            if not mapped.first:
+                continue
+            differing = list(find_differing(view, known.numbered, mapped, texts, allow))
+            if not differing:
                 found.unnumbered |= _lacks_numbers(known, mapped, allow)
+            elif any(visible.delivery.is_rendered_as(rendering) for visible in differing) or any(
+                find_differing(view, known.numbered_in(rendering), mapped, texts, allow)
+            ):
+                found.changed.add(key)
+            else:
+                found.other_views.add(key)
     return found
 
 
@@ -110,14 +121,16 @@ def decided(match: Match, texts: Sequence[str]) -> Match:
     return replace(match, visible=VisibleSpan(match.visible.delivery, known), at=0)
 
 
-def differs(view: View, known: KeyView, mapped: MappedSpan, texts: list[str], allow: Allow) -> bool:
-    """Return True if a visible line of the key, with a known number, differs from the line of this output.
+def find_differing(
+    view: View, numbered: SpanMap[VisibleSpan], mapped: MappedSpan, texts: list[str], allow: Allow
+) -> Iterator[VisibleSpan]:
+    """Yield each of these visible spans that has, for a known number, another line than this output.
 
     The last line does not count if one side was truncated there (`head -c`, a harness's limit): one line then begins
     with the other.
     """
     last = mapped.first + mapped.count - 1
-    for start, end, visible in known.numbered.overlaps(mapped.first, last):
+    for start, end, visible in numbered.overlaps(mapped.first, last):
         there = visible.mapped
         ours = texts[start - mapped.first : end - mapped.first + 1]
         theirs = view.bodies(visible)[start - there.first : end - there.first + 1]
@@ -127,8 +140,7 @@ def differs(view: View, known: KeyView, mapped: MappedSpan, texts: list[str], al
             continue  # the separator differs from the assumed one; the file may be the same
         is_truncated = ours[-1].startswith(theirs[-1]) or theirs[-1].startswith(ours[-1])
         if ours[:-1] != theirs[:-1] or not is_truncated or end not in (last, there.first + there.count - 1):
-            return True
-    return False
+            yield visible
 
 
 def _are_one_blank_apart(some: list[str], others: list[str]) -> bool:

@@ -67,7 +67,7 @@ def decide(view: View, call: Call, rules: Rules, index: LineIndex) -> Judgement:
     shown = (key for mapped in source_map for key in mapped.keys)
     if any(matches_any(key, policy.protected) for key in shown):
         return Judgement(number, Outcome.FULL, Reason.PROTECTED, lines)
-    coverage = cover(view, lines, source_map, sources.allow)
+    coverage = cover(view, lines, source_map, sources.allow, call.rendering)
     changed = tuple(sorted(coverage.changed))
     full = Judgement(number, Outcome.FULL, Reason.NOT_SEEN, lines, source_map, changed=changed)
     # After `cover`: an output that is shown in full can still be a source, and a change that it shows must be recorded.
@@ -159,6 +159,8 @@ def _why_nothing(coverage: Coverage, sources: Sources) -> Reason:
         return Reason.WRITTEN
     if coverage.outdated:
         return Reason.CHANGED
+    if coverage.other_views:
+        return Reason.OTHER_VIEW
     if sources.same_batch:
         return Reason.SAME_BATCH
     if coverage.unnumbered:

@@ -21,7 +21,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from readcache.core.judging.notices import complains, find_complaints, find_landmarks, find_truncations
+from readcache.core.judging.notices import complains, find_complaints, find_landmarks, find_truncations, is_tool_json
 from readcache.core.judging.numbers import find_claimed_separator, map_numbered
 from readcache.core.model.claims import ANY_SEPARATOR, Anything, Claim, FileLines, Literal
 from readcache.core.model.events import MappedSpan
@@ -47,6 +47,9 @@ def map_output(
     claims: Sequence[Claim], lines: Sequence[str], view: View, facts: OutputFacts = OutputFacts()
 ) -> tuple[MappedSpan, ...]:
     """Return the mapped spans of an output, in order."""
+    keys = {key for claim in claims if isinstance(claim, FileLines) for key in claim.keys}
+    if keys and not (facts.uncut or facts.exact) and is_tool_json(lines, keys):
+        return ()
     known = [_with_separator(claim, lines, view) for claim in claims]
     if not lines or not any(isinstance(claim, FileLines) for claim in known):
         return ()

@@ -1,4 +1,5 @@
-"""Lines of an output that come from no file: landmarks, complaints of programs, and notices of a truncation.
+"""Text of an output that comes from no file: landmarks, complaints of programs, notices of a truncation, and JSON in
+which a tool returns its result.
 
 Landmarks are texts that a command is known to print (`echo ---`). They are the borders between its reads. Complaints
 and notices are recognised by their form only. If a file contains such lines, fewer of its lines get numbers. No
@@ -7,10 +8,12 @@ additional line is omitted because of them.
 
 from __future__ import annotations
 
+import json
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from posixpath import splitext
 
 from readcache.core.model.claims import Claim, Literal
 from readcache.core.model.text import split_lines
@@ -20,6 +23,10 @@ MOST_JOINED = 64
 # Comparisons for each line of the output. After that, the remaining texts are skipped. In the recordings, no output
 # needs more than two.
 MOST_COMPARED = 100
+
+
+# Files that may contain a JSON object. A file without a suffix (`.babelrc`) may, too.
+JSON_SUFFIXES = ("", ".json", ".jsonl", ".ipynb", ".lock", ".map")
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,3 +181,18 @@ def _is_notice(line: str) -> bool:
     # a line that was truncated in its middle may be long on either side of the notice
     around = (line[max(0, found.start() - 100) : found.end() + 100] for found in _COUNTED.finditer(line))
     return any(_NOTICE.search(part) for part in around)
+
+
+def is_tool_json(lines: Sequence[str], keys: Collection[str]) -> bool:
+    """Return True if an output is a JSON object in which a tool returns text, and not lines of the files `keys`.
+
+    It is one if none of these files may contain JSON, or if one of its values is a text of several lines.
+    """
+    if not (lines and lines[0].startswith("{") and lines[-1].rstrip().endswith("}")):
+        return False
+    try:
+        given = json.loads("\n".join(lines))
+    except (ValueError, RecursionError):
+        return False
+    has_text = any(isinstance(value, str) and "\n" in value for value in given.values())
+    return has_text or not any(splitext(key)[1] in JSON_SUFFIXES for key in keys)

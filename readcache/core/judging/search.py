@@ -46,6 +46,10 @@ class Sources:
         self._oldest = -1 if policy.horizon_tokens is None else view.calls.tokens - policy.horizon_tokens
         self.same_batch = False
 
+    def is_other_view(self, delivery: Delivery) -> bool:
+        """Return True if the delivery shows files in another rendering than this call."""
+        return not delivery.is_rendered_as(self._call.rendering)
+
     def allow(self, delivery: Delivery) -> bool:
         """Return True if a marker may name this delivery as its source.
 
@@ -74,7 +78,8 @@ def find_visible(
     """Return matches for the lines of an output. They do not overlap.
 
     Without `policy.delta`, lines of a file get no match if the file was written since, or if it disagrees with its
-    visible lines. Without `policy.any_output`, lines that belong to no file get no match.
+    visible lines. If it disagrees only with another rendering, they get matches in their own rendering. Without
+    `policy.any_output`, lines that belong to no file get no match.
     """
     proof = Proof(view, lines)
 
@@ -85,8 +90,9 @@ def find_visible(
 
     def may_replace(visible: VisibleSpan, mapped: MappedSpan) -> bool:
         ours, theirs = mapped.keys, visible.mapped.keys
-        keys = ours if set(ours) <= set(theirs) else (*ours, *theirs)
-        is_old = not policy.delta and any(view.was_written_since(key, visible.delivery) for key in keys)
+        keys = () if policy.delta else ours if set(ours) <= set(theirs) else (*ours, *theirs)
+        is_old = any(view.was_written_since(key, visible.delivery) for key in keys)
+        is_old |= sources.is_other_view(visible.delivery) and not coverage.other_views.isdisjoint(keys)
         if is_old or not can_replace(visible, mapped) or not sources.allow(visible.delivery):
             return False
         return proof.allows(visible, mapped)

@@ -55,6 +55,7 @@ class Part:
     name: str = ""  # the tool's name; for `Kind.OTHER`, the block's own type
     arguments: Mapping[str, object] | None = None  # the arguments of a call; None if they are not a JSON object
     is_error: bool = False  # True if the harness says so; OpenAI's shape cannot say it
+    is_object: bool = False  # the result is an object, and `text` is its JSON
     nth: int = 0  # its index among the calls, or the results, of its message that have no ID
 
 
@@ -259,7 +260,8 @@ def _result(raw: Raw) -> Iterator[Part]:
     text = "\n".join(part.text for part in inner if part.kind is Kind.TEXT)
     is_geminis_error = isinstance(given, Mapping) and list(given) == ["error"]
     is_error = raw.get("is_error") is True or raw.get("status") == "error" or is_geminis_error
-    yield Part(Kind.RESULT, text, name, string(raw.get("name")), is_error=is_error)
+    is_object = isinstance(given, Mapping) and text not in given.values()
+    yield Part(Kind.RESULT, text, name, string(raw.get("name")), is_error=is_error, is_object=is_object)
     for part in inner:
         if part.kind is not Kind.TEXT:
             yield Part(part.kind if part.kind is Kind.IMAGE else Kind.OTHER, part.text, name, part.name)

@@ -52,6 +52,12 @@ class Call:
     tail: str = ""  # the host's text after the output
     leads_to: frozenset[str] = frozenset()  # the targets of links that its text names, if a disk was asked
 
+    @property
+    def rendering(self) -> str:
+        """The way in which the output shows lines of files. Each tool has its own: a host's read tool may remove
+        carriage returns, truncate long lines, or show a notebook as cells. A shell command prints the file's bytes."""
+        return BASH if self.exact else self.tool
+
     @cached_property
     def digest(self) -> str:
         """The digest of the output, computed at most once."""

@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
 from readcache.core.model.call import shown_label
 from readcache.core.model.events import (
     Account,
     Amended,
+    Cleared,
     Closed,
     Compacted,
     Delivered,
@@ -56,6 +57,7 @@ class Calls:
         # request -> the number of its last call, if that omitted lines, and how many such answers came in a row;
         # a partial reply counts half
         self._omitted: dict[str, tuple[int, float]] = {}
+        self.cleared: defaultdict[tuple[str, str], list[str]] = defaultdict(list)  # (call ID, digest) -> notes
         self._repeats: list[int] = []  # numbers of calls that had an omission or were retries, ascending
         self._writes = (0, 0)  # the last two calls that wrote; two, because a call's own write comes before its read
 
@@ -165,6 +167,8 @@ class Calls:
             self.counts[event.cause] += 1
         elif isinstance(event, Missed):
             self.counts[MISSED] += event.count
+        elif isinstance(event, Cleared):
+            self.cleared[event.call_id, event.replaced].append(event.note)
 
     def lose(self, texts: Sequence[Delivered]) -> None:
         """Record that these texts left the conversation."""

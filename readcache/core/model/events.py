@@ -120,6 +120,7 @@ class Delivered:
     tail: str = ""  # the host's text after `text`
     unconfirmed: bool = False  # True: nobody has said yet which text the reader was shown (see `unconfirmed`)
     output: Output | None = None  # of an unconfirmed reply that omits lines
+    rendering: str = ""  # how it shows lines of files: see `Call.rendering`; empty if that is not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +150,15 @@ class Amended:
     tail: str = ""
     confirms: bool = False  # True: an unconfirmed reply was shown as it was answered, and this event has no text
     reason: Reason | None = None  # why the whole output was shown instead of a reply with markers, if known
+
+
+@dataclass(frozen=True, slots=True)
+class Cleared:
+    """A note replaced a text of the message list, to make room."""
+
+    call_id: str  # the list's ID of the result; empty if the list has none
+    replaced: str  # the digest of the text as the host had it, with the host's words around a result
+    note: str  # the whole new text
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +207,7 @@ class Missed:
 
 
 Removal = Compacted | Forgot | Rewound  # events that remove calls from the conversation
-Event = Delivered | Wrote | Amended | Removal | Closed | Failed | Missed
+Event = Delivered | Wrote | Amended | Cleared | Removal | Closed | Failed | Missed
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,10 @@ class Delivery:
         """The number of its call, from 1."""
         return self.event.when.call
 
+    def is_rendered_as(self, rendering: str) -> bool:
+        """Return True if the text shows lines of files in this rendering, or if its rendering is not known."""
+        return self.event.rendering in (rendering, "")
+
     @property
     def is_complete(self) -> bool:
         """True if a marker for an identical output may name the whole text as its source."""
@@ -121,6 +125,14 @@ class KeyView:
             return out
 
         return self.changed(put)
+
+    def numbered_in(self, rendering: str) -> SpanMap[VisibleSpan]:
+        """Return the numbered spans of the current version in one rendering (`Delivery.is_rendered_as`)."""
+        numbered: SpanMap[VisibleSpan] = SpanMap()
+        for visible in self.current:
+            if visible.mapped.first and visible.delivery.is_rendered_as(rendering):
+                numbered.assign(visible.mapped.first, visible.mapped.first + visible.mapped.count - 1, visible)
+        return numbered
 
     def visible_spans(self) -> Iterator[VisibleSpan]:
         """Return all spans, current before stale, each newest first."""

@@ -45,6 +45,7 @@ class Reason(enum.Enum):
     # nothing was omitted, as the rules demand
     NOT_SEEN = "not_seen", "nothing of it was visible yet, so all of it was shown"
     CHANGED = "changed", "the file is no longer as the reader was shown it, so all of it was shown"
+    OTHER_VIEW = "other_view", "another tool showed other text of these lines, so all of it was shown"
     WRITTEN = "written", "the agent wrote the file since it was shown, so all of it was shown"
     INSISTED = "insisted", "the same request came again right after an omission, so all of it was shown"
     FRESH = "fresh", "every byte was asked for (`fresh=True`)"

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from readcache.core.judging.cover import differs
+from readcache.core.judging.cover import find_differing
+from readcache.core.model.call import BASH
 from readcache.core.model.events import Compacted, Delivered, Event, Forgot, Moment, Origin
 from readcache.core.model.key_view import Delivery
 from readcache.core.model.text import split_lines
@@ -72,15 +73,16 @@ def _restored(view: View, plan: RestorePlan | None, restored_id: str, tokens: in
     differing = {
         mapped.keys[0]
         for mapped in plan.source_map()
-        if differs(
-            view, view.key(mapped.keys[0]), mapped, section[mapped.at : mapped.at + mapped.count], lambda _: True
-        )
+        for numbered in (view.key(mapped.keys[0]).numbered_in(BASH),)
+        for texts in (section[mapped.at : mapped.at + mapped.count],)
+        if any(find_differing(view, numbered, mapped, texts, lambda _: True))
     }
     return Delivered(
         call_id=restored_id,
         text=plan.render(),
         label=plan.heading,
         origin=Origin.RESTORED,
+        rendering=Origin.RESTORED.value,  # of its own: its lines are from the disk, or from the texts of any tool
         source_map=plan.source_map(),
         changed=tuple(sorted(differing)),
         when=Moment(view.calls.number + 1, view.calls.tokens + tokens),

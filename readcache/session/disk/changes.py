@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from readcache.core.model.call import Call
+from readcache.core.model.call import BASH, Call
 from readcache.core.model.claims import FileLines, glob_stem
 from readcache.core.model.reply import Reason
 from readcache.core.model.text import bodies, split_lines
@@ -257,9 +257,11 @@ def _is_file_path(path: str) -> bool:
 
 
 def _visible(view: View, path: str, call_id: str | None = None) -> list[Lines]:
-    """Return the visible lines that are known to be in the current file. `call_id`: only lines shown by this call."""
-    out: list[Lines] = []
-    for start, end, visible in view.key(path).numbered.overlaps(1, _LAST):
+    """Return the visible lines that are known to be in the current file. `call_id`: only lines shown by this call.
+    Without it, only lines that are the file's bytes."""
+    known, out = view.key(path), list[Lines]()
+    numbered = known.numbered_in(BASH) if call_id is None else known.numbered
+    for start, end, visible in numbered.overlaps(1, _LAST):
         mapped = visible.mapped
         if len(mapped.keys) == 1 and call_id in (None, visible.event.call_id):
             out.append((start, view.bodies(visible)[start - mapped.first : end - mapped.first + 1]))
