@@ -23,6 +23,7 @@ from readcache.core.judging.omissions import (
     count_chars,
     describe,
     file_span,
+    heading_of,
     is_bare,
     named_lines,
     number_there,
@@ -223,7 +224,9 @@ def _sources(
         lines = merge_spans(spans) if len(described) > 1 else ()
         same = in_file and all(match.mapped.keys == match.visible.mapped.keys for match in there.matches)
         source, words = _source(view, there.matches[0].visible.delivery), _there(there, names)
-        yield replace(source, lines=lines, of_output=of_output, there=words, same_file=same, form=there.form)
+        heading = "" if all(map(number_there, there.matches)) else heading_of(there.matches[0])
+        source = replace(source, there=words, same_file=same, form=there.form, heading=heading)
+        yield replace(source, lines=lines, of_output=of_output)
 
 
 def _there(there: LinesThere, names: dict[str, str]) -> str:
@@ -251,7 +254,10 @@ def _file_there(match: Match, names: dict[str, str], named_file: str) -> str:
 
     Return "" if the marker has named it already, or names it as the file `named_file` of a tool.
     """
-    other = next((names[key] for key in _other_files(match) if match.mapped.keys and key != named_file), "")
+    is_restored = match.visible.event.origin is Origin.RESTORED
+    other = next(
+        (names[key] for key in _other_files(match) if (match.mapped.keys or is_restored) and key != named_file), ""
+    )
     return other or marker.name_path(_path_there(match))
 
 
