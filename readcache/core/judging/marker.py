@@ -61,6 +61,7 @@ class Source:
     same_file: bool = False  # the same file as the omitted lines, already named by the marker
     form: str = ""  # the form of the lines there, if it differs from this output: "without numbers", "within a diff"
     file: str = ""  # the name of the file that a tool read or wrote
+    heading: str = ""  # in a restored section: the heading above the lines, if they are not lines of a file
 
 
 def find_markers(text: str, session_tag: str) -> list[str]:
@@ -204,7 +205,8 @@ def _where(source: Source, above: str = "above in ") -> str:
     lines = f"{'output ' if source.of_output else ''}{spell_spans(source.lines)} " if source.lines else ""
     there = (f" as {source.there}" if source.there else "") + (f" {source.form}" if source.form else "")
     if source.origin is Origin.RESTORED:
-        return f'{lines}in the section "{source.label}"{there}'
+        under = f' under "{printable(source.heading)}"' if source.heading else ""
+        return f'{lines}in the section "{source.label}"{under}{there}'
     name = _name_tool(source) or f'"{shown_label(source.label)}"'
     if source.origin is Origin.COMMAND:
         kind = "command " if name.startswith('"') else ""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import re
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,7 +15,7 @@ from readcache.core.model.call import shown_label
 from readcache.core.model.events import Origin
 from readcache.core.model.key_view import Delivery
 from readcache.core.model.spans import Span, Spans, merge_spans
-from readcache.core.model.text import DIFF, ELISION, shows_numbers
+from readcache.core.model.text import DIFF, ELISION, shows_numbers, split_lines
 
 # Files, and spans of their lines, that a marker names. More are hard to read and cost as much as they save.
 MOST_FILES = 2
@@ -23,6 +25,8 @@ MOST_SPANS = 4
 MOST_THERE = 8
 # Matches of one marker: all are described again with each one that is added. The recordings have at most 18.
 MOST_MATCHES = 100
+
+_FILE_HEADING = re.compile(r".+? lines? \d+(?:-\d+)?(?=: | \(|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,21 +65,21 @@ def describe(matches: Sequence[Match]) -> list[LinesThere] | None:
     """
     if len(matches) > MOST_MATCHES or (any(map(_needs_number, matches)) and named_lines(matches) is None):
         return None
-    groups: dict[tuple[str, Origin, str], list[Match]] = {}
+    groups: dict[tuple[str, Origin, int, str], list[Match]] = {}
     for match in matches:
         event = match.visible.event
-        groups.setdefault((event.call_id, event.origin, _form(match)), []).append(match)
+        heading = -1 if number_there(match) else _heading_above(match)  # a file and its numbers need no heading
+        groups.setdefault((event.call_id, event.origin, heading, _form(match)), []).append(match)
     out: list[LinesThere] = []
-    for (_, _, form), theirs in groups.items():
+    for (*_, form), theirs in groups.items():
         spans = _spans_there(theirs, matches)
         if spans is None:
             return None
         out.append(LinesThere(theirs, form, spans))
     is_short = sum(len(there.spans) for there in out) <= MOST_THERE
-    texts = {(call_id, origin) for call_id, origin, _ in groups}
-    shown = {(match.visible.event.origin, shown_label(match.visible.event.label)) for match in matches}
-    are_distinct = len(shown) == len(texts)
-    return out if is_short and are_distinct and len(texts) <= marker.MOST_SOURCES else None
+    texts = {group[:3] for group in groups}
+    labels = {(group[1:3], shown_label(theirs[0].visible.event.label)) for group, theirs in groups.items()}
+    return out if is_short and len(labels) == len(texts) <= marker.MOST_SOURCES else None
 
 
 def _needs_number(match: Match) -> bool:
@@ -173,7 +177,38 @@ def shown_line(match: Match) -> int:
     the host's own notice about truncated lines.
     """
     event, line = match.visible.event, source_line(match)
+    if (heading := _heading_above(match)) >= 0:
+        return line - heading - 1
     return 0 if 0 <= _elided_at(match.visible.delivery) < line else line + event.head.count("\n")
+
+
+def heading_of(match: Match) -> str:
+    """Return the words of the heading that is above the lines in a restored section: the command, or the file and
+    lines. Return "" for any other source, or if the heading is not known."""
+    if (at := _heading_above(match)) < 0:
+        return ""
+    line = split_lines(match.visible.event.text)[at].lstrip("#").strip()
+    of_file = _FILE_HEADING.match(line)
+    return of_file[0].rpartition("/")[2] if of_file else line.partition("; ")[0]
+
+
+def _heading_above(match: Match) -> int:
+    """Return the index of the heading above the lines in a restored section; -1 if there is none."""
+    delivery = match.visible.delivery
+    if delivery.event.origin is not Origin.RESTORED:
+        return -1
+    headings = _headings(delivery)
+    return headings[n - 1] if (n := bisect_left(headings, source_line(match) - 1)) else -1
+
+
+@lru_cache(maxsize=4)
+def _headings(delivery: Delivery) -> list[int]:
+    """Return the indexes of the headings in a restored section, which begins with two of them. No other line of it
+    begins as the second one does."""
+    lines = split_lines(delivery.event.text)
+    level = lines[1].partition(" ")[0] if len(lines) > 1 and lines[0].startswith("## ") else ""
+    is_known = len(level) > len("##") and not level.strip("#")
+    return [n for n, line in enumerate(lines) if line.startswith(f"{level} ")] if is_known else []
 
 
 @lru_cache(maxsize=4)  # small, because the cache keeps their texts

@@ -24,6 +24,7 @@ from readcache.core.judging.omissions import (
     count_chars,
     describe,
     file_span,
+    heading_of,
     is_bare,
     named_lines,
     number_there,
@@ -225,7 +226,9 @@ def _sources(
         lines = merge_spans(spans) if len(described) > 1 else ()
         same = in_file and all(match.mapped.keys == match.visible.mapped.keys for match in there.matches)
         source, words = _source(view, there.matches[0].visible.delivery), _there(there, names)
-        yield replace(source, lines=lines, of_output=of_output, there=words, same_file=same, form=there.form)
+        heading = "" if all(map(number_there, there.matches)) else heading_of(there.matches[0])
+        source = replace(source, there=words, same_file=same, form=there.form, heading=heading)
+        yield replace(source, lines=lines, of_output=of_output)
 
 
 def _there(there: LinesThere, names: dict[str, str]) -> str:
@@ -256,8 +259,9 @@ def _file_there(match: Match, names: dict[str, str], named_file: str) -> str:
 
     Return "" if the marker has named it already, or names it as the file `named_file` of a tool.
     """
-    key = _other_file(match)
-    return names[key] if key and match.mapped.keys and key != named_file else marker.name_path(_path_there(match))
+    key, is_restored = _other_file(match), match.visible.event.origin is Origin.RESTORED
+    is_missing = bool(key) and key != named_file and (bool(match.mapped.keys) or is_restored)
+    return names[key] if is_missing else marker.name_path(_path_there(match))
 
 
 def _other_file(match: Match) -> str:

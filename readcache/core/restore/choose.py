@@ -17,13 +17,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from math import sqrt
 from types import MappingProxyType
 
-from readcache.core.model.events import Delivered, Event, MappedSpan, Origin
+from readcache.core.model.events import Event, Origin
 from readcache.core.model.policy import CHARS_PER_TOKEN, Budget
-from readcache.core.model.text import bodies, split_lines
 from readcache.core.model.view import View
 from readcache.core.restore.evidence import Evidence, Input, Result, gather, is_removed
 from readcache.core.restore.fit import Candidate, Counting, LineSource, fit, not_shown, why_not_output, why_not_text
-from readcache.core.restore.plan import Bytes, RestorePlan
+from readcache.core.restore.located import CurrentFile
+from readcache.core.restore.parts import Parts, take_apart
+from readcache.core.restore.plan import Bytes, RestorePlan, file_names
 
 
 def plan_restore(
@@ -51,21 +52,29 @@ def plan_restore(
     keys = evidence.past.known_keys()
     refused = refuses(keys)
     left_out = {key: refused.get(key, "the numbers of its lines are not known") for key in keys}
-    files: dict[str, _File | str] = {}
-    ranked: list[Candidate] = []
-    for result in sorted(evidence.results, key=lambda one: (one.event.call_id not in kept, -score(one), one.age)):
-        key = result.key
-        if key is None or not result.source_map:
-            ranked += _output(result, refused) if result.event.call_id not in kept else ()
-        elif key in without:
-            left_out[key] = "the host puts it back"
-        elif key not in refused:
-            if key not in files:
-                files[key] = _open(key, evidence, _staying(view, kept, key), current)
-            file = files[key]
-            left_out[key] = file if isinstance(file, str) else "still visible"
-            ranked += file.candidates(result) if isinstance(file, _File) else ()
-    ranked = [candidate for candidate in ranked if candidate.numbers]
+    files: dict[str, RestorableFile | str] = dict(refused)
+
+    def open_file(key: str) -> RestorableFile | str:
+        if key not in files:
+            files[key] = _open(key, evidence, _staying(view, kept, key), current)
+        return files[key]
+
+    found: list[tuple[bool, float, int, Candidate]] = []  # the first three rank it: the lowest first
+    for result in evidence.results:
+        is_kept = result.event.call_id in kept
+        parts = take_apart(result, open_file)
+        for key, numbers in parts.numbers.items():
+            left_out[key] = "the host puts it back" if key in without else "still visible"
+            file = open_file(key)
+            if key not in without and isinstance(file, RestorableFile):
+                why, rank = reasons_for_file(result, key), (not is_kept, -score(result, key), result.age)
+                found += [(*rank, one) for one in file.candidates(result, numbers, parts.printed.get(key, {}), why)]
+        rest = None if is_kept else _rest(result, parts, refused)
+        found += [(True, -score(result, parts.of_file), result.age, rest)] if rest is not None else []
+    for key in keys:
+        reason = files.get(key)
+        left_out[key] = reason if isinstance(reason, str) and key not in without else left_out[key]
+    ranked = [one for *_, one in sorted(found, key=lambda each: each[:3]) if one.numbers]
     paths = list(dict.fromkeys(candidate.source.path for candidate in ranked if candidate.source.path is not None))
     beyond = dict.fromkeys(paths[budget.max_files :], "budget: files")
     items = fit([candidate for candidate in ranked if candidate.source.path not in beyond], budget, count_tokens)
@@ -86,18 +95,17 @@ def _staying(view: View, kept: Collection[str], key: str) -> frozenset[tuple[int
     )
 
 
-def _output(result: Result, refused: Collection[str]) -> Iterator[Candidate]:
-    """Yield a command's result as a candidate. Yield nothing if the result is empty, has markers, or contains text that
-    must not be restored, or if the command was run again."""
+def _rest(result: Result, parts: Parts, refused: Collection[str]) -> Candidate | None:
+    """Return the part of a result that is restored as it was. Return None if there is none, if it has markers or text
+    that must not be restored, or if the command was run again."""
     event = result.event
-    names = {key for mapped in event.source_map for key in mapped.keys}
-    if not result.is_newest or event.markers or not event.text.strip():
-        return
-    if names.isdisjoint(refused) and why_not_output(event.label, event.text) is None:
-        lines = dict(enumerate(split_lines(event.text), 1))
-        why = reasons_for(result)
-        source_map = tuple(mapped for mapped in event.source_map if not set(mapped.keys) & set(result.changed))
-        yield Candidate(LineSource(None, lines, Bytes.SEEN, event.label, source_map), tuple(lines), why)
+    if not result.is_newest or event.markers or not any(line.strip() for line in parts.rest):
+        return None
+    if not result.traces.keys().isdisjoint(refused) or why_not_output(event.label, event.text) is not None:
+        return None
+    lines = dict(enumerate(parts.rest, 1))
+    source = LineSource(None, lines, Bytes.SEEN, event.label, parts.source_map)
+    return Candidate(source, tuple(lines), reasons_for_rest(result, parts))
 
 
 def _open(
@@ -105,18 +113,22 @@ def _open(
     evidence: Evidence,
     staying: frozenset[tuple[int, str]],
     current: Callable[[str], Sequence[str] | str] | None,
-) -> _File | str:
+) -> RestorableFile | str:
     """Return the file, or the reason why it must not be restored."""
     if current is not None:
         disk = current(key)
-        return disk if isinstance(disk, str) else _File(key, dict(enumerate(disk, 1)), staying, disk)
+        if isinstance(disk, str):
+            return disk
+        return RestorableFile(key, dict(enumerate(disk, 1)), len(disk), staying, on_disk=True)
     if is_removed(evidence.past, key):
         return "deleted or moved"
     known: dict[int, str] = {}
     for visible in evidence.past.key(key).current:
         known.update(enumerate(evidence.past.bodies(visible), visible.mapped.first) if visible.mapped.first else ())
     why_not = why_not_text(key, "\n".join(known[n] for n in sorted(known)))
-    return _File(key, known, staying, None, _newest(evidence, key)) if why_not is None else why_not
+    if why_not is not None:
+        return why_not
+    return RestorableFile(key, known, evidence.past.key(key).total, staying, _newest(evidence, key))
 
 
 def _newest(evidence: Evidence, key: str) -> dict[int, str]:
@@ -124,7 +136,8 @@ def _newest(evidence: Evidence, key: str) -> dict[int, str]:
     stale = (
         visible
         for visible in evidence.past.key(key).stale
-        if visible.delivery.call >= evidence.replaced.get(key, 0)
+        if visible.mapped.first
+        and visible.delivery.call >= evidence.replaced.get(key, 0)
         and visible.event.origin is not Origin.RESTORED  # an earlier call showed the lines of a restored section
     )
     return {
@@ -134,65 +147,44 @@ def _newest(evidence: Evidence, key: str) -> dict[int, str]:
     }
 
 
-class _File:
-    """The lines of one file that can be restored: as they are on disk or, without a disk, as they were last seen."""
+class RestorableFile(CurrentFile):
+    """The lines of one file that can be restored: as they are on disk or, without a disk, as they were last seen.
+
+    `staying`: lines that the reader will still see. `newest`: see `_newest`."""
 
     def __init__(
         self,
         path: str,
-        known: Mapping[int, str],
-        staying: frozenset[tuple[int, str]],
-        disk: Sequence[str] | None,
+        lines: Mapping[int, str],
+        last: int | None,
+        staying: Collection[tuple[int, str]],
         newest: Mapping[int, str] = MappingProxyType({}),
+        *,
+        on_disk: bool = False,
     ) -> None:
-        self._path, self._known, self._staying, self._disk, self._newest = path, known, staying, disk, newest
-        self._now = self._source(known, Bytes.SEEN if disk is None else Bytes.CURRENT)
+        super().__init__(path, lines, last, is_on_disk=on_disk)
+        self._staying, self._newest = staying, newest
+        self._now = self._source(lines, Bytes.CURRENT if on_disk else Bytes.SEEN)
 
-    def candidates(self, result: Result) -> Iterator[Candidate]:
-        """Yield the lines of a result with their current numbers."""
-        why = reasons_for(result)
-        numbers: set[int] = set()
-        before: dict[int, str] = {}
-        for mapped in result.source_map:
-            shown = _lines_of(result.event, mapped)
-            if self._disk is not None:
-                shift = _starts_now(shown, self._disk) - mapped.first
-                numbers.update(n + shift for n in shown)
-            else:
-                numbers.update(shown)
-                before |= {n: line for n, line in shown.items() if self._is_newest(n, result)}
+    def candidates(
+        self, result: Result, numbers: Collection[int], printed: Mapping[int, str], why: str
+    ) -> Iterator[Candidate]:
+        """Yield the lines of a result. `numbers`: as they are now. `printed`: the lines as they were, by their numbers
+        then."""
         yield Candidate(self._now, tuple(n for n in sorted(numbers) if n in self._now.lines), why)
         # Lines from before a write are not combined with others: they may belong to another state of the file.
-        if before and why_not_text(self._path, "\n".join(before.values())) is None:
+        before = {n: line for n, line in printed.items() if self._is_newest(n, result)}
+        if before and why_not_text(self.path, "\n".join(before.values())) is None:
             outdated = self._source(before, Bytes.OUTDATED)
             yield Candidate(outdated, tuple(sorted(outdated.lines)), why)
 
     def _is_newest(self, number: int, result: Result) -> bool:
-        """Return True if no later result showed a line with this number."""
-        return number not in self._known and self._newest.get(number) == result.event.call_id
+        """Return True if the line is outdated, and no later result showed a line with this number."""
+        return number not in self.lines and self._newest.get(number) == result.event.call_id
 
     def _source(self, lines: Mapping[int, str], state: Bytes) -> LineSource:
         left = {n: line for n, line in lines.items() if (n, line) not in self._staying}
-        return LineSource(self._path, left, state)
-
-
-def _lines_of(event: Delivered, mapped: MappedSpan) -> dict[int, str]:
-    lines = split_lines(event.text)[mapped.at : mapped.at + mapped.count]
-    return dict(enumerate(bodies(lines, mapped.sep), mapped.first))
-
-
-def _starts_now(seen: Mapping[int, str], disk: Sequence[str]) -> int:
-    """Return the current number of the first line in `seen`, because edits above it may have moved these lines. The
-    longest line that is still in the file decides. If it occurs several times, the occurrence nearest to its old
-    position decides. Return the old number if none of the lines is in the file."""
-    start = min(seen)
-    if all(disk[n - 1 : n] == [text] for n, text in seen.items()):
-        return start
-    for line in sorted(seen, key=lambda n: -len(seen[n])):
-        now = [n for n, text in enumerate(disk, 1) if text == seen[line]]
-        if now:
-            return max(1, start + min((n - line for n in now), key=abs))
-    return start
+        return LineSource(self.path, left, state)
 
 
 # An agent's writes and mentions of a file predict its next reads better than its reads do, by this factor.
@@ -207,24 +199,32 @@ SIZE = 200
 BY_SIZE = 0.15
 
 
-def score(result: Result) -> float:
-    """Return the score of the result. Only the score of a read depends on its size."""
-    if result.key is None:
+def score(result: Result, path: str | None) -> float:
+    """Return the score of a result's lines of a file, or of its other lines (`path` is None). Only the score of lines
+    of a file depends on the result's size."""
+    if path is None:
         weight = (1 if result.is_repeated else ONCE) * (1 if result.age <= COMMAND_WITHIN else OLD)
         return weight / (result.age + 2)
-    tokens = len(result.event.text) / CHARS_PER_TOKEN
-    touched: int = min(filter(None, (result.age, SEEN * result.shown, result.written, result.named)))
+    tokens, trace = len(result.event.text) / CHARS_PER_TOKEN, result.traces[path]
+    touched: int = min(filter(None, (result.age, SEEN * trace.shown, trace.written, trace.named)))
     size: float = (1 + tokens / SIZE) ** BY_SIZE
     return 1 / (size * (sqrt(result.age * touched) + 2))
 
 
-def reasons_for(result: Result) -> str:
-    """Return the evidence in words."""
-    if not result.source_map:
-        names = " and ".join(key.rsplit("/", 1)[-1] for key in result.changed[:2])
-        return f"{_ago(result.age)}{f'; {names} changed since' if names else ''}"
-    done = (("shown", result.shown), ("named", result.named), ("written", result.written))
+def reasons_for_file(result: Result, path: str) -> str:
+    """Return the evidence in words, for lines of a file."""
+    trace = result.traces[path]
+    done = (("shown", trace.shown), ("named", trace.named), ("written", trace.written))
     return ", ".join(f"{what} {_ago(ago)}" for what, ago in done if ago)
+
+
+def reasons_for_rest(result: Result, parts: Parts) -> str:
+    """Return the evidence in words, for the other lines."""
+    absent = f"; {file_names(parts.absent)} does not have these lines now" if parts.absent else ""
+    changed = f"; {file_names(result.changed)} changed since" if result.changed else ""
+    count = result.written_since
+    written = f"; {count} file{'s' * (count > 1)} written since" if count else ""
+    return _ago(result.age) + (absent or changed or written)
 
 
 def _ago(calls: int) -> str:

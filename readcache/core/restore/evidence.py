@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from readcache.core.judging.line_index import find_hunks
 from readcache.core.model.events import (
     Amended,
     Compacted,
@@ -24,7 +25,7 @@ from readcache.core.model.events import (
     Wrote,
 )
 from readcache.core.model.key_view import Delivery, VisibleSpan
-from readcache.core.model.text import bodies, count_lines, find_numbering, path_in, split_lines
+from readcache.core.model.text import bodies, find_numbering, path_in, split_lines
 from readcache.core.model.view import View
 
 _WORD = re.compile(r"[\w./-]+")
@@ -34,9 +35,6 @@ _NAME_OF = r"(?<![\w.-]){}(?![\w-]|\.\w)"
 _FILTER = re.compile(r"(?:2>&1|\|\s{0,9}(?:head|tail|grep)\b[^|;&]*)\Z")
 MOST_FILTERS = 8
 
-# The share of a result's lines that must be lines of files. It is below 1 because hosts put a few lines around them.
-NEARLY_ALL = 0.75
-
 # Tools whose results count. The output of other tools is rarely requested again.
 TOOLS = ("bash", "read")
 
@@ -44,22 +42,25 @@ Input = tuple[str, str]  # a call of the message list: its ID, the agent's text 
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
-    """A result that was shown, with the lines that it omitted, and the traces of its file in the log.
+class Trace:
+    """The traces of one file in the log. Calls are counted back: the last call that was made is 1 call ago."""
 
-    Calls are counted back: the last call that was made is 1 call ago.
-    """
-
-    event: Delivered
-    key: str | None  # the file, if the result shows hardly anything else; None: a result of another command or tool
-    source_map: tuple[MappedSpan, ...]  # its lines in the file; empty if their numbers are unknown
-    age: int  # calls since the result was shown
     shown: int = 0  # calls since lines of the file were last shown, or requested and answered by a marker
     written: int | None = None  # calls since the agent wrote the file
     named: int | None = None  # calls since a call that did not read the file named it in its command or arguments
-    is_repeated: bool = False  # the command was run more than once
-    is_newest: bool = True  # no later result comes from the same command
-    changed: tuple[str, ...] = ()  # files whose lines it shows and that were written or changed later
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A result that was shown, with the lines that it omitted, and the traces of its files in the log."""
+
+    event: Delivered
+    age: int  # calls since the result was shown, counted as in `Trace`
+    traces: Mapping[str, Trace]  # by file that it may show
+    is_repeated: bool  # the command was run more than once
+    is_newest: bool  # no later result comes from the same command
+    changed: tuple[str, ...]  # files that it may show, and that were written or changed later
+    written_since: int  # number of files that were written later
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +128,8 @@ def _in_full(event: Delivered | Amended, seen: View) -> Delivered | Amended:
             sep = _separator(omitted, marker, seen) if marker.numbered else None
             first = 0 if marker.numbered and sep is None else marker.start
             source_map.append(MappedSpan((marker.path,), len(lines), len(omitted), first, sep))
+        else:
+            source_map += [replace(mapped, at=mapped.at + len(lines)) for mapped in _map_of_omitted(marker, seen)]
         lines += omitted
     source_map += [replace(mapped, at=starts[mapped.at]) for mapped in event.source_map]
     text = "".join(line + "\n" for line in lines)
@@ -142,6 +145,21 @@ def _omitted(marker: MarkerRecord, seen: View) -> list[str]:
                 if delivery.event.origin is span.origin:
                     lines += seen.bodies(VisibleSpan(delivery, MappedSpan((), span.at, span.count)))
     return lines if len(lines) == marker.end - marker.start + 1 else []
+
+
+def _map_of_omitted(marker: MarkerRecord, seen: View) -> Iterator[MappedSpan]:
+    """Yield the files of the omitted lines, as the sources have them, if the marker names no file. `at` counts from the
+    first omitted line."""
+    before = 0
+    for span in marker.source_spans:
+        for mapped in (
+            m for d in seen.of_call(span.call_id) if d.event.origin is span.origin for m in d.event.source_map
+        ):
+            low, high = max(mapped.at, span.at), min(mapped.at + mapped.count, span.at + span.count)
+            if low < high:
+                sep = mapped.sep if not marker.lines else None
+                yield MappedSpan(mapped.keys, before + low - span.at, high - low, sep=sep)
+        before += span.count
 
 
 def _separator(lines: Sequence[str], marker: MarkerRecord, seen: View) -> str | None:
@@ -182,26 +200,23 @@ def _results(past: View, written: Mapping[str, int], said: Sequence[_Said]) -> I
     shown = {key: now - d.call for d in deliveries for key in _own(d)}
     keys = past.known_keys()
     named = _namings(keys, said)
+    ago = {key: now - call for key, call in written.items()}
     commands = Counter(_command(d.event.label) for d in deliveries)
     met: set[str] = set()
     for delivery in reversed(deliveries):
         event, command = delivery.event, _command(delivery.event.label)
         if event.account is None or event.account.tool not in TOOLS:
             continue
-        changed = tuple(sorted(one for one in _own(delivery) if past.was_written_since(one, delivery)))
-        for key, source_map in _files(event):
-            yield Result(
-                event,
-                key,
-                source_map,
-                now - delivery.call,
-                shown.get(key or "", 0),
-                now - written[key] if key is not None and key in written else None,
-                named.get(key or ""),
-                commands[command] > 1,
-                command not in met,
-                changed,
-            )
+        own = sorted(_own(delivery) | _in_diff(event.text, keys))
+        yield Result(
+            event,
+            now - delivery.call,
+            {key: Trace(shown.get(key, 0), ago.get(key), named.get(key)) for key in own},
+            commands[command] > 1,
+            command not in met,
+            tuple(key for key in own if past.was_written_since(key, delivery)),
+            sum(call > delivery.call for call in written.values()),
+        )
         met.add(command)
 
 
@@ -210,18 +225,10 @@ def _own(delivery: Delivery) -> frozenset[str]:
     return frozenset(key for mapped in delivery.event.source_map for key in mapped.keys)
 
 
-def _files(event: Delivered) -> list[tuple[str | None, tuple[MappedSpan, ...]]]:
-    """Return (file, spans of its lines) for each file whose lines a result shows, if these lines are nearly all of the
-    result. If some line numbers are unknown, return one pair without spans; its file is None if there are several
-    files. Return [(None, ())] for any other result."""
-    source_map = [p for p in event.source_map if len(p.keys) == 1 and not path_in(p.sep)]
-    files: dict[str, list[MappedSpan]] = {}
-    for mapped in source_map:
-        files.setdefault(mapped.keys[0], []).append(mapped)
-    is_read = sum(mapped.count for mapped in source_map) >= NEARLY_ALL * count_lines(event.text) and event.text
-    if is_read and all(mapped.first for mapped in source_map):
-        return [(key, tuple(of)) for key, of in files.items()]
-    return [(next(iter(files)) if is_read and len(files) == 1 else None, ())]
+def _in_diff(text: str, keys: Iterable[str]) -> set[str]:
+    """Return the files that have hunks in a text. A diff does not say in which directory its names are."""
+    paths = {path for hunk in find_hunks(split_lines(text)) if (path := path_in(hunk.sep))} if "@@ -" in text else ()
+    return {key for path in paths for key in keys if key.endswith(f"/{path}")}
 
 
 def _command(label: str) -> str:

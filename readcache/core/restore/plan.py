@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -116,18 +117,23 @@ class Compaction:
 
 
 def _title(item: RestoreItem, before: RestoreItem | None) -> str:
-    """Return the line above an item. Only a file's first range has the path and the reasons above it."""
+    """Return the line above an item. Only a file's first range has the whole path and the reasons above it."""
     if item.command is not None:
         return f"Output of `{printable(_shortened(item.command))}`, {item.why}"
     lines = f"line {item.start}" if item.start == item.end else f"lines {item.start}-{item.end}"
     if before is None or item.path != before.path:
         return f"{printable(item.path or '')} {lines}: {item.why}"
-    return lines + ("" if item.bytes is before.bytes else f" ({item.bytes.value})")
+    return f"{file_names([item.path or ''])} {lines}" + ("" if item.bytes is before.bytes else f" ({item.bytes.value})")
 
 
 def _shortened(command: str) -> str:
     line = " ".join(command.replace("`", "'").split())
     return line if len(line) <= LONGEST_COMMAND else line[: LONGEST_COMMAND - 1] + "…"
+
+
+def file_names(paths: Iterable[str]) -> str:
+    """Return words for the first two files, such as `a.py or b.py`."""
+    return " or ".join(printable(path.rstrip("/").rsplit("/", 1)[-1]) for path in list(paths)[:2])
 
 
 _FIELDS = ("path", "start", "end", "text", "tokens", "why", "command")

@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from readcache.core.model.text import printable
-from readcache.core.restore.choose import plan_restore, reasons_for, score
+from readcache.core.restore.choose import plan_restore, reasons_for_file, score
 from readcache.core.restore.evidence import is_removed
 from readcache.core.restore.fit import why_not_name, why_not_output, why_not_text
+from readcache.core.restore.located import Located, locate_lines
 from readcache.core.restore.plan import Bytes, RestoreItem, RestorePlan
 from tests.mutants.guarded.patching import gives, guarded, instead, takes
 
@@ -73,6 +74,11 @@ RESTORE = (
         "restore/test_plan.py::test_where_there_is_a_disk_the_bytes_are_those_on_it",
     ),
     guarded(
+        "lines of files with unknown borders come back as they were",
+        gives(locate_lines, lambda _: Located()),
+        "restore/test_as_on_disk.py::test_lines_of_several_files_come_back_as_they_are_on_disk",
+    ),
+    guarded(
         "files that only a message named count as unnamed",
         takes(plan_restore, _always(inputs=())),
         "restore/test_rank.py::test_calls_of_the_message_list_that_nobody_told_of_name_files_too",
@@ -116,7 +122,7 @@ RESTORE = (
     ),
     guarded(
         "a plan does not say why a file is in it",
-        gives(reasons_for, lambda _: ""),
+        gives(reasons_for_file, lambda _: ""),
         "restore/test_rank.py::test_a_plan_says_why_each_file_was_open",
     ),
 )
