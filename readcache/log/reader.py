@@ -94,7 +94,7 @@ class Reader:
         self._one_call = one_call
         self._resumes = resumes
         self._answered = False  # this process has used the reader since it was last closed
-        self._judged = False  # this process has judged a call
+        self.ends_with_result = False  # True for the event of a hook, whose process may be killed now
         self._reconciler: Reconciler | None = None  # the state of the last `sync`
 
     def judge(self, call: Call, *, confirm: Confirm = Confirm.NONE, began: float | None = None) -> Pending:
@@ -167,10 +167,9 @@ class Reader:
             if delivered.text and not is_confirmed:  # a delivery without text is never a source: nothing to confirm
                 logged = mark_unconfirmed(delivered, call.output, judgement.source_map)
             after = events_after(call, delivered.when.call, policy) if writes else []
-            # A process of a hook answers one call. Its host shows a whole output even if that process is killed now, so
-            # the processes of parallel calls need not wait for its end.
-            ends, self._judged = confirm is Confirm.FULL and is_full and not self._judged, True
-            log.append([logged, *after, *([Closed()] if ends else [])])
+            # The processes of parallel calls need not wait for the end of this one: the host shows the bytes anyway.
+            ends = [Closed()] if self.ends_with_result and confirm is Confirm.FULL and is_full else []
+            log.append([logged, *after, *ends])
         return Pending(reply, partial(self._confirm, logged))
 
     def _confirm(self, logged: Delivered, at: float | None) -> None:

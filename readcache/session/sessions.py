@@ -170,6 +170,7 @@ class Sessions:
     def _lend(self, conversation: str, agent: str, session: Session) -> None:
         if self.lent is not None:
             self.lent[conversation, agent] = session
+            session.reader.ends_with_result = True
 
     def _take_oldest(self) -> list[dict[str, Session]]:
         """Remove and return the oldest conversations until at most `most_readers` readers are left. Never remove the
