@@ -4,7 +4,8 @@ A line gets a file line number only if the number is certain, because markers, `
 Other lines that may belong to the claimed files become spans without numbers. Coverage finds lines in them by their
 text. A wrong span without numbers can only lose a saving, because `cover` compares the bytes of every line.
 
-A number that the output prints is certain. Lines without printed numbers get numbers only if nothing else can be there:
+A number that the output prints is certain, unless an unknown program printed lines beside it. Lines without printed
+numbers get numbers only if nothing else can be there:
 
 - between landmarks: literal text that occurs at exactly one position (see `notices`);
 - between borders that add up (`sed -n 1,40p a; sed -n 1,40p b` printed 80 lines), or that known lines confirm byte for
