@@ -222,22 +222,25 @@ def _sources(
         spans = (file_span(match) if in_file else (match.low + 1, match.high) for match in there.matches)
         lines = merge_spans(spans) if len(described) > 1 else ()
         same = in_file and all(match.mapped.keys == match.visible.mapped.keys for match in there.matches)
-        source, words = _source(view, there.matches[0].visible.delivery), _there(there, names)
+        words = _there(there, names, is_named=files is not None)
+        source = _source(view, there.matches[0].visible.delivery)
         yield replace(source, lines=lines, of_output=of_output, there=words, same_file=same, form=there.form)
 
 
-def _there(there: LinesThere, names: dict[str, str]) -> str:
+def _there(there: LinesThere, names: dict[str, str], *, is_named: bool) -> str:
     """Return in words which lines they are at the source, in the order of this output.
 
     Return "" if no words are necessary: the lines are consecutive lines of the same file, with the same numbers.
+    `is_named`: the marker has named the lines of files already, so equal numbers need no words.
     """
     named_file = marker.split_tool(there.matches[0].visible.event.label)[1]
     by_file: dict[str, list[Match]] = {}
     for match in there.matches:
         by_file.setdefault(_file_there(match, names, named_file), []).append(match)
     if all(map(number_there, there.matches)):
-        is_plain = not there.spans and not any(by_file) and not any(map(_other_files, there.matches))
-        return "" if is_plain else " and ".join(map(_numbers_there, by_file, by_file.values()))
+        if not there.spans and (is_named or not (any(by_file) or any(map(_other_files, there.matches)))):
+            return " and ".join(filter(None, by_file))
+        return " and ".join(map(_numbers_there, by_file, by_file.values()))
     file = next(iter(by_file)) if len(by_file) == 1 else ""
     return f"{file} {marker.spell_lines(there.spans)} {marker.OF_OUTPUT}".lstrip() if there.spans else file
 
