@@ -145,7 +145,7 @@ class Session(Conversation):
         command: str,
         output: str,
         *,
-        exit_code: int | None = 0,
+        exit_code: int | None = None,
         cwd: str | bytes | os.PathLike[str] | None = None,
         call_id: str | None = None,
         batch: str | None = None,
