@@ -166,7 +166,7 @@ class Calls:
         return Invalidation(written=True, label=event.label)
 
     def _expect_news(self) -> None:
-        """Record that the current call may have changed files: a later call that repeats a request is no retry."""
+        """Record that the current call may have changed files: a later repeat is a check, not a retry."""
         if self.number != self._writes[1]:
             self._writes = (self._writes[1], self.number)
             self.reread_detector.clear()
