@@ -63,9 +63,9 @@ def clear(messages: list[M], session: Session, *, above: int, down_to: int) -> l
     - results that are unknown to the session, or too short to be worth a note
     - protected files and instruction files (`Policy.always`)
 
-    If these alone, without the last two turns and earlier notes, have more than `down_to` tokens, nothing is cleared,
-    and a warning is logged once: clearing would remove every result at each request. A `down_to` of 0 cannot be
-    reached: then everything is cleared that may be.
+    Without the last two turns and earlier notes, these may have more than `down_to` tokens already. Then nothing is
+    cleared, and a warning is logged once: clearing would remove every result at each request. A `down_to` of 0 cannot
+    be reached: then everything is cleared that may be.
 
     A result that any other marker names is as old as that marker. If it is cleared, the marker says so.
 

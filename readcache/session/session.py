@@ -17,7 +17,7 @@ from typing import Any
 
 from readcache.core.judging.compose import pass_through
 from readcache.core.judging.protect import possible_files
-from readcache.core.model.call import BASH, READ, Call, command_call, framed, other_call, read_call
+from readcache.core.model.call import BASH, READ, Call, command_call, framed, other_call, read_call, without_reminders
 from readcache.core.model.claims import Reading, with_keys, without_first
 from readcache.core.model.errors import StoreError
 from readcache.core.model.paths import canonical_path
@@ -145,7 +145,7 @@ class Session(Conversation):
         command: str,
         output: str,
         *,
-        exit_code: int | None = 0,
+        exit_code: int | None = None,
         cwd: str | bytes | os.PathLike[str] | None = None,
         call_id: str | None = None,
         batch: str | None = None,
@@ -182,7 +182,8 @@ class Session(Conversation):
             return self._answer_command(call, asked, started, commit=commit)
         judged = other_call(call, self._call_id(call.call_id), self.root)
         judged = replace(judged, batch=str(call.batch or self._batch), started=started)
-        return self._answer(framed(judged, call.frame), commit=commit)
+        is_numbered = isinstance(asked, AskedRead) and asked.numbered
+        return self._answer(framed(judged, call.frame or (without_reminders if is_numbered else None)), commit=commit)
 
     def _answer_command(
         self,

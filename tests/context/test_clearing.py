@@ -428,7 +428,7 @@ def test_clearing_lasts_in_a_list_that_the_host_keeps(turn: Any, tmp_path: Path)
     noted: dict[int, str] = {}
     session = Session("/w", **told)
     for number in range(24):
-        if number % 7 == 6:  # another process goes on
+        if number % 7 == 6:  # another process continues
             session.close()
             session = Session("/w", **told)
         kept += turn(session, number)

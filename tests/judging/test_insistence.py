@@ -59,3 +59,27 @@ def test_no_loop_of_requests_goes_without_a_line(session: Session, between: list
             session.observe(command, "x\n")
     assert all(any(line in reply.text for reply in replies[n : n + 6]) for n in range(6) for line in TEXT.splitlines())
     assert all(any(reply.text == TEXT for reply in replies[n : n + 6]) for n in range(6))
+
+
+@pytest.mark.parametrize(
+    "command", ["git checkout f", "git stash", "git -C /w restore f && ls", "cd x; git pull --rebase"]
+)
+def test_a_command_that_may_change_the_tree_makes_the_second_run_a_check(command: str) -> None:
+    """Failed: the second run of the tests counted as a retry, and its output was shown whole."""
+    session = Session("/w", policy=Policy.named("max"))
+    other = text(1, 60, of="test")
+    session.observe("pytest -q", other)
+    session.observe("ls", "x\n")
+    assert session.observe("pytest", other).outcome is Outcome.IDENTICAL_OUTPUT
+    session.observe(command, "")
+    assert session.observe("pytest", other).outcome is Outcome.IDENTICAL_OUTPUT
+
+
+@pytest.mark.parametrize("command", ["git status", "git log --oneline", "git diff checkout.py"])
+def test_a_command_that_only_looks_leaves_the_second_run_a_retry(command: str) -> None:
+    session = Session("/w", policy=Policy.named("max"))
+    other = text(1, 60, of="test")
+    session.observe("pytest -q", other)
+    session.observe("pytest", other)
+    session.observe(command, "")
+    assert session.observe("pytest", other).reason is Reason.INSISTED

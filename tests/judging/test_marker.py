@@ -104,7 +104,7 @@ def test_a_source_of_another_path_is_named_with_both_paths() -> None:
     marker = the_marker(session, session.observe("cat b/utils.py", TEXT + "x = 1\n").text)
     assert "UNCHANGED" not in marker
     assert "b/utils.py lines 1-60" in marker
-    assert "a/utils.py lines 1-60" in marker
+    assert marker.endswith(" as a/utils.py; repeat to see]")
 
 
 def test_of_several_sources_each_is_named_with_its_lines() -> None:
@@ -308,3 +308,31 @@ def test_an_omission_saves_at_least_the_length_of_its_marker() -> None:
         session.observe(f"cat f{n}", text)
         reply = session.observe(f"cat f{n}", text)
         assert reply.text == text or len(text) >= 2 * len(reply.text.rstrip("\n"))
+
+
+def test_without_a_status_the_marker_says_only_that_it_ran() -> None:
+    """Failed: a harness that does not pass the status had markers that claimed success of a failed build."""
+    session = Session("/w", policy=Policy.named("max"))
+    session.observe("make", TEXT)
+    session.observe("ls", "x\n")
+    assert the_marker(session, session.observe("make", TEXT).text).endswith("; it ran]")
+
+
+def test_a_marker_names_at_most_three_pieces() -> None:
+    session = Session("/w", policy=Policy(any_output=True, min_worth=0))
+    session.observe("make", text(1, 120))
+    pieces = [text(first, first + 11) for first in (101, 1, 81, 21, 61, 41)]
+    reply = session.observe("make other", "".join(pieces))
+    found = session.markers_in(reply.text)
+    assert len(found) == 2
+    assert all(marker.split(" as lines ")[1].split(" of that")[0].count(",") == 2 for marker in found)
+
+
+def test_equal_numbers_at_a_source_are_not_repeated() -> None:
+    session = Session("/w")
+    session.observe_read("a/f", with_numbers(), numbered=True)
+    changed = with_numbers().splitlines(keepends=True)
+    changed[0] = "     1\tanother first line\n"
+    marker = the_marker(session, session.observe_read("b/f", "".join(changed), numbered=True).text)
+    assert "b/f lines 2-60, above in the read" in marker
+    assert "as lines" not in marker

@@ -1,4 +1,4 @@
-"""One file as two tools show it: a difference between two tools is no change of the file."""
+"""Two tools that show one file differently. The file did not change."""
 
 from __future__ import annotations
 

@@ -225,24 +225,26 @@ def _sources(
         spans = (file_span(match) if in_file else (match.low + 1, match.high) for match in there.matches)
         lines = merge_spans(spans) if len(described) > 1 else ()
         same = in_file and all(match.mapped.keys == match.visible.mapped.keys for match in there.matches)
-        source, words = _source(view, there.matches[0].visible.delivery), _there(there, names)
+        words = _there(there, names, is_named=files is not None)
+        source = _source(view, there.matches[0].visible.delivery)
         heading = "" if all(map(number_there, there.matches)) else heading_of(there.matches[0])
         source = replace(source, there=words, same_file=same, form=there.form, heading=heading)
         yield replace(source, lines=lines, of_output=of_output)
 
 
-def _there(there: LinesThere, names: dict[str, str]) -> str:
+def _there(there: LinesThere, names: dict[str, str], *, is_named: bool) -> str:
     """Return in words which lines they are at the source, in the order of this output.
 
     Return "" if no words are necessary: the lines are consecutive lines of the same file, with the same numbers.
+    `is_named`: the marker has named the lines of files already, so equal numbers need no words.
     """
     named_file = split_tool(there.matches[0].visible.event.label)[1]
     files = [_file_there(match, names, named_file) for match in there.matches]
     if not all(map(number_there, there.matches)):
         file = files[0] if len(set(files)) == 1 else ""
         return f"{file} {marker.spell_lines(there.spans)} {marker.OF_OUTPUT}".lstrip() if there.spans else file
-    if not there.spans and not any(files) and not any(map(_other_file, there.matches)):
-        return ""
+    if not there.spans and (is_named or not (any(files) or any(map(_other_file, there.matches)))):
+        return " and ".join(dict.fromkeys(filter(None, files)))
     if len(set(files)) > 1:  # then no file goes without saying
         known = (names.get("".join(match.visible.mapped.keys), "") for match in there.matches)
         files = [file or own for file, own in zip(files, known, strict=True)]

@@ -178,6 +178,22 @@ class Frame:
         return "".join(lines[: self.head]), "".join(lines[self.head : end]), "".join(lines[end:])
 
 
+_REMINDER = "<system-reminder>"
+_REMINDERS = re.compile(rf"(?:\s*{_REMINDER}(?:(?!</system-reminder>).)*</system-reminder>)+\s*", re.DOTALL)
+_STARTS_WITH_NUMBER = re.compile(r"\s*[\[L]?[0-9]+(?![0-9])")
+
+
+def without_reminders(text: str) -> tuple[str, str, str]:
+    """Return (head, body, tail) of a read that prints line numbers. Reminders at its end, which have no number, come
+    from the host and not from the file."""
+    at = text.find(f"\n{_REMINDER}") + 1
+    body = text[:at].rstrip("\n") + "\n"
+    last = body[body.rfind("\n", 0, -1) + 1 :]
+    if not at or not _STARTS_WITH_NUMBER.match(last) or not _REMINDERS.fullmatch(text, at):
+        return "", text, ""
+    return "", body, text[len(body) :]
+
+
 def framed(call: Call, frame: Framing | None) -> Call:
     """Return the call without the frame around its output. If the frame cannot be removed, mark the output as
     incomplete, so that none of its lines has a known number."""

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -31,6 +32,11 @@ from readcache.core.model.unconfirmed import counted, lacks_text, shown_chars
 
 # Answers remembered to recognise a retry. Only the last few calls matter for that.
 MOST_REPEATS = 64
+# Commands that may put other files into the tree. They do not count as writes: the next read shows what they did.
+_CHANGES_THE_TREE = re.compile(
+    r"\bgit\s+(?:-[Cc]\s+\S+\s+|-\S+\s+)*"
+    r"(?:checkout|switch|restore|stash|reset|pull|merge|rebase|revert|cherry-pick|apply|am|clean)\b"
+)
 MISSED = "missed"  # the counter of tool results that were not judged
 
 
@@ -108,6 +114,8 @@ class Calls:
             self._answered = self.number
         self.tokens = event.when.tokens
         self._newest[shown_label(event.label)] = event.when.call
+        if event.account is not None and _CHANGES_THE_TREE.search(event.label):
+            self._expect_news()
         if not event.when.batch or event.when.batch != self._batch:
             self._at_once, self._batch = event.when.call, event.when.batch
         if event.account is not None:
@@ -154,10 +162,15 @@ class Calls:
             self.number, self._under_way = event.call, event.call_id
         if self._lost.write(event.keys) and event.call_id:
             self.counts["turns_avoided"] += 1
-        if is_news and self.number != self._writes[1]:
+        if is_news:
+            self._expect_news()
+        return Invalidation(written=True, label=event.label)
+
+    def _expect_news(self) -> None:
+        """Record that the current call may have changed files: a later repeat is a check, not a retry."""
+        if self.number != self._writes[1]:
             self._writes = (self._writes[1], self.number)
             self.reread_detector.clear()
-        return Invalidation(written=True, label=event.label)
 
     def note(self, event: Event) -> None:
         """Record an event that changes nothing in the conversation."""
