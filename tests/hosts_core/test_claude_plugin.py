@@ -276,6 +276,7 @@ def test_a_fork_has_what_its_parent_saw_and_a_fresh_agent_nothing(tmp_path: Path
 
 
 def test_after_a_compaction_it_gets_a_section_which_is_a_source(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text(TEXT)
     plugin = Plugin(tmp_path)
     plugin.bash("ls; cat f", "f\n" + TEXT)
     section = plugin.tell("Compacted", kept=[])["text"]

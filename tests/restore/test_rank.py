@@ -229,6 +229,36 @@ def test_a_result_whose_unnumbered_lines_may_have_changed_does_not_come_back(ses
     assert session.restore_plan().items == ()
 
 
+def test_earlier_results_of_a_command_come_last_and_without_the_lines_of_the_newest(session: Session) -> None:
+    first = "".join(f"test {n} failed in the first run, and nobody knows why\n" for n in range(20))
+    session.observe("pytest -q", first + text(1, 30, of="trace"))
+    show(session, "a.py")
+    session.observe("pytest -q", text(1, 30, of="trace"))
+    items = session.restore_plan().items
+    assert [item.path or item.command for item in items] == ["pytest -q", "pytest -q", "/w/a.py"]
+    assert [item.text for item in items[:2]] == [
+        text(1, 30, of="trace").rstrip("\n"),
+        first + "[30 lines that another part has]",
+    ]
+    room = Budget(max_tokens=1350)
+    assert [item.path or item.command for item in session.restore_plan(budget=room).items] == ["pytest -q", "/w/a.py"]
+
+
+def test_a_short_result_comes_back_if_it_is_longer_than_its_title(session: Session) -> None:
+    session.observe("make check", "All the 7 checks have passed, and nothing else was found to do.\n" * 2)
+    assert session.restore_plan().items == ()
+    session.observe(
+        "make lint", "".join(f"{n} problems were found in one of the files of this project\n" for n in range(6))
+    )
+    assert [item.command for item in session.restore_plan().items] == ["make lint"]
+
+
+def test_a_read_of_several_files_comes_before_a_command_that_was_run_once(session: Session) -> None:
+    session.observe("cat a.py b.py", text(of="a.py") + text(of="b.py"))
+    session.observe("./make-all", text(of="other"))
+    assert [item.command for item in session.restore_plan().items] == ["cat a.py b.py", "./make-all"]
+
+
 def test_a_result_that_does_not_fit_is_cut_at_its_end_alone(session: Session) -> None:
     output = "".join(f"{n} says what it says, and says no more than that\n" for n in range(500))
     session.observe("make", output)

@@ -5,7 +5,8 @@ are now.
 
 For a read of one file, x = sqrt(age * min(age, T)), and the weight falls slowly with the size of the read. T is the
 number of calls since the agent wrote or named the file, or SEEN times the number of calls since it was only shown. For
-any other command, x = age. The weight is 1 if the command was run more than once, otherwise ONCE.
+any other command, x = age. The weight is 1 if the command was run more than once or only read files, otherwise ONCE.
+Earlier results of a command come last.
 
 The formula comes from a study of the rereads after 86 compactions that hosts really made. The study left out whole
 repositories in turn, to test the formula on them. tests/benchmarks/README.md has the figures.
@@ -67,10 +68,10 @@ def plan_restore(
             left_out[key] = "the host puts it back" if key in without else "still visible"
             file = open_file(key)
             if key not in without and isinstance(file, RestorableFile):
-                why, rank = reasons_for_file(result, key), (not is_kept, -score(result, key), result.age)
+                why, rank = reasons_for_file(result, key), (not is_kept, -score(result, [key]), result.age)
                 found += [(*rank, one) for one in file.candidates(result, numbers, parts.printed.get(key, {}), why)]
         rest = None if is_kept else _rest(result, parts, refused)
-        found += [(True, -score(result, parts.of_file), result.age, rest)] if rest is not None else []
+        found += [(True, -score(result, parts.of_files), result.age, rest)] if rest is not None else []
     for key in keys:
         reason = files.get(key)
         left_out[key] = reason if isinstance(reason, str) and key not in without else left_out[key]
@@ -97,9 +98,9 @@ def _staying(view: View, kept: Collection[str], key: str) -> frozenset[tuple[int
 
 def _rest(result: Result, parts: Parts, refused: Collection[str]) -> Candidate | None:
     """Return the part of a result that is restored as it was. Return None if there is none, if it has markers or text
-    that must not be restored, or if the command was run again."""
+    that must not be restored."""
     event = result.event
-    if not result.is_newest or event.markers or not any(line.strip() for line in parts.rest):
+    if event.markers or not any(line.strip() for line in parts.rest):
         return None
     if not result.traces.keys().isdisjoint(refused) or why_not_output(event.label, event.text) is not None:
         return None
@@ -194,18 +195,22 @@ ONCE = 0.1
 # Calls. Older results of commands predict little and may be out of date. OLD is their weight: they come last.
 COMMAND_WITHIN = 25
 OLD = 0.01
+# The weight of a result if the same command was run again: it comes last.
+EARLIER = 0.0001
 # The smaller of two reads is slightly more likely to be needed. Tokens, and an exponent; 0 to 0.3 do nearly as well.
 SIZE = 200
 BY_SIZE = 0.15
 
 
-def score(result: Result, path: str | None) -> float:
-    """Return the score of a result's lines of a file, or of its other lines (`path` is None). Only the score of lines
-    of a file depends on the result's size."""
-    if path is None:
-        weight = (1 if result.is_repeated else ONCE) * (1 if result.age <= COMMAND_WITHIN else OLD)
+def score(result: Result, paths: Sequence[str]) -> float:
+    """Return the score of a result's lines of files, or of its other lines if there are no `paths`. Only the score of
+    lines of one file depends on the result's size."""
+    if len(paths) != 1:
+        weight = 1 if result.is_repeated or paths else ONCE
+        weight *= 1 if result.age <= COMMAND_WITHIN or paths else OLD
+        weight *= 1 if result.is_newest else EARLIER
         return weight / (result.age + 2)
-    tokens, trace = len(result.event.text) / CHARS_PER_TOKEN, result.traces[path]
+    tokens, trace = len(result.event.text) / CHARS_PER_TOKEN, result.traces[paths[0]]
     touched: int = min(filter(None, (result.age, SEEN * trace.shown, trace.written, trace.named)))
     size: float = (1 + tokens / SIZE) ** BY_SIZE
     return 1 / (size * (sqrt(result.age * touched) + 2))

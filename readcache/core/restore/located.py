@@ -83,8 +83,8 @@ def locate_lines(
     lines: Sequence[str], files: Sequence[CurrentFile], changed: Collection[str] = (), most_old: int = MOST_ADDED
 ) -> Located:
     """Return where lines of some of these files are now. Their numbers and the borders between the files are unknown.
-    `changed`: the files that are known to have changed since the lines were printed. `most_old`: at most so many lines
-    before the first run of such a file, or after its last one, count as old lines of it."""
+    `changed`: the files that are known to have changed since the lines were printed. `most_old`: the most lines
+    before the first run of such a file, or after its last one, that count as old lines of it."""
     lines_there = _found_lines(lines, files)
     found = Located()
     for line in lines_there:

@@ -32,7 +32,7 @@ class Parts:
     printed: Mapping[str, Mapping[int, str]]  # by path: the lines that were printed, by their numbers then, if known
     rest: tuple[str, ...]  # empty if nearly all lines are lines of files
     source_map: tuple[MappedSpan, ...]  # of the rest
-    of_file: str | None  # the rest consists nearly only of lines of this file, whose numbers are unknown
+    of_files: tuple[str, ...]  # the rest consists nearly only of lines of these files, whose numbers are unknown
     absent: tuple[str, ...]  # the files that may have had lines of the rest, and do not have them now
 
 
@@ -60,13 +60,13 @@ def take_apart(result: Result, open_file: Callable[[str], CurrentFile | str]) ->
             loose |= dict.fromkeys(left, mapped.keys)
     numbers = located.numbers
     if len(located.path_of) + len(located.old_of) >= NEARLY_ALL * len(lines):
-        return Parts(numbers, printed, (), (), None, ())
+        return Parts(numbers, printed, (), (), (), ())
     notes |= {n: f" of {file_names([path])}" for n, path in located.path_of.items()}
     notes |= {n: f" from before {file_names([path])} changed" for n, path in located.old_of.items()}
     keys = sorted({key for one in loose.values() for key in one})
-    of_file = keys[0] if len(keys) == 1 and len(loose) >= NEARLY_ALL * len(lines) else None
+    of_files = tuple(keys) if len(loose) >= NEARLY_ALL * len(lines) else ()
     absent = tuple(key for key in keys if isinstance(file := open_file(key), CurrentFile) and file.is_on_disk)
-    return Parts(numbers, printed, *_rest(lines, notes, result.event.source_map), of_file, absent)
+    return Parts(numbers, printed, *_rest(lines, notes, result.event.source_map), of_files, absent)
 
 
 def _find(

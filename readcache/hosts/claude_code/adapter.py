@@ -68,12 +68,14 @@ def _after_compaction(event: Event, sessions: Sessions) -> dict[str, Any] | None
 
 def _own_files(session: Session) -> list[str]:
     """Return the paths of the files that Claude Code restores by itself: the five modified last, out of the files that
-    were the only file of a visible result."""
-    alone = [{mapped.keys[0] for mapped in delivery.event.source_map} for delivery in session.view.deliveries]
+    were the only file of a visible result, with known lines."""
     modified = dict[str, int]()
-    for (path,) in (files for files in alone if len(files) == 1):
-        with contextlib.suppress(OSError):
-            modified[path] = os.stat(path).st_mtime_ns
+    for source_map in (delivery.event.source_map for delivery in session.view.deliveries):
+        paths = {path for mapped in source_map for path in mapped.keys}
+        if len(paths) == 1 and all(mapped.first for mapped in source_map):
+            with contextlib.suppress(OSError):
+                path = paths.pop()
+                modified[path] = os.stat(path).st_mtime_ns
     return sorted(modified, key=modified.__getitem__)[-_MOST_OWN:]
 
 

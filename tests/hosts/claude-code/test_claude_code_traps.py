@@ -126,6 +126,26 @@ def test_what_claude_code_does_not_put_back_itself_is_put_back_and_is_a_source(t
         assert "file_6.py lines 1-30, above in the read" in shown
 
 
+@pytest.mark.parametrize("by", ["the agent", "another program"])
+def test_lines_of_several_files_are_put_back_as_they_are_on_disk(tmp_path: Path, by: str) -> None:
+    old, new = "number 33 of the shop", "NUMBER 33 of the shop"
+    with conversation(tmp_path / "p") as chat:
+        make_files(chat.root)
+        chat.step(Bash("cat file_1.py shop.py"))
+        chat.step(Bash("cat shop.py nosuch.py"))
+        shop = chat.root / "shop.py"
+        if by == "the agent":
+            chat.step(Bash(f"sed -i 's/{old}/{new}/' shop.py"))
+        else:
+            shop.write_text(shop.read_text().replace(old, new))
+        chat.talk.say("/compact")
+        chat.step(Bash("true"))
+        section = section_in(chat.model.requests[-1])
+        assert shop.read_text() in section
+        assert (chat.root / "file_1.py").read_text() in section
+        assert (section.count(old), section.count(new)) == (0, 1)
+
+
 def test_a_section_of_no_tokens_puts_nothing_back(tmp_path: Path) -> None:
     with conversation(tmp_path / "p", init="--restore 0") as chat:
         chat.step(Bash("ls; cat shop.py"))
