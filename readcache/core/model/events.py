@@ -2,9 +2,8 @@
 
     Delivered("call_1", "one", "cat f", source_map=(MappedSpan(("/w/f",), at=0, count=1, first=1),))
 
-says that the reader was shown the line "one", which is line 1 of the file /w/f. `view.View` is a fold over the log, and
-no event in it is ever edited. Indexes of lines (`at`, `line`) count from 0 in the event's own text; line numbers of
-files count from 1.
+says that the reader was shown the line "one", which is line 1 of the file /w/f. `view.View` is a fold over the log.
+Indexes of lines (`at`, `line`) count from 0 in the event's own text; line numbers of files count from 1.
 """
 
 from __future__ import annotations
