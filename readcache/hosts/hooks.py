@@ -81,7 +81,7 @@ def _make_sessions(name: str, settings: Settings) -> Sessions:
         import logging  # costs no time: the store's client imports it anyway
 
         logging.getLogger("readcache").addHandler(logging.NullHandler())  # a hook prints only its answer
-    return Sessions(store=store, local=True, is_off=is_off).at(None, root, policy, name)
+    return Sessions(store=store, local=True, is_off=is_off).at(None, root, policy, name, is_only=True)
 
 
 def python_program() -> tuple[str, ...]:

@@ -94,7 +94,7 @@ class Reader:
         self._one_call = one_call
         self._resumes = resumes
         self._answered = False  # this process has used the reader since it was last closed
-        self.ends_with_result = False  # True for the event of a hook, whose process may be killed now
+        self.ends_with_result = False  # True in a process of a hook, which answers one event
         self._reconciler: Reconciler | None = None  # the state of the last `sync`
 
     def judge(self, call: Call, *, confirm: Confirm = Confirm.NONE, began: float | None = None) -> Pending:

@@ -47,6 +47,7 @@ class Sessions:
         self._open: dict[tuple[Hashable, str], dict[str, Session]] = {}  # (place, conversation) -> readers, by use
         self._ended = Counter[str]()  # the counters of readers that the limit or `close_all` closed
         self.lent: dict[tuple[str, str], Session] | None = None
+        self._is_only = False
 
     def __deepcopy__(self, memo: object) -> Sessions:
         other = copy.copy(self)
@@ -104,12 +105,13 @@ class Sessions:
         stay as certain or unconfirmed as they were."""
         self.get(conversation).reader.inherit(self._get(str(source), "main").reader)
 
-    def at(self, place: Hashable, root: str, policy: Policy, host: str) -> Sessions:
+    def at(self, place: Hashable, root: str, policy: Policy, host: str, *, is_only: bool = False) -> Sessions:
         """Return these sessions with another directory, policy and host, for one request. The limit applies to all of
-        them together. `place` separates conversations of the same name. `lent` of the returned object has the sessions
-        that it handed out, by conversation and agent."""
+        them together. `place` separates conversations of the same name. `is_only`: the process answers no other
+        request. `lent` of the returned object has the sessions that it handed out, by conversation and agent."""
         view = copy.copy(self)
         view._place, view.root, view.policy, view.host, view.lent = place, root, policy, host, {}
+        view._is_only = is_only
         return view
 
     def end_event(self, *, was_shown: bool, keep: bool) -> list[tuple[str, str, str]]:
@@ -170,7 +172,7 @@ class Sessions:
     def _lend(self, conversation: str, agent: str, session: Session) -> None:
         if self.lent is not None:
             self.lent[conversation, agent] = session
-            session.reader.ends_with_result = True
+            session.reader.ends_with_result = self._is_only
 
     def _take_oldest(self) -> list[dict[str, Session]]:
         """Remove and return the oldest conversations until at most `most_readers` readers are left. Never remove the

@@ -73,7 +73,7 @@ def test_the_only_file_of_known_lines_is_named(session: Session, tmp_path: Path)
     (tmp_path / "copy").write_bytes((tmp_path / "a").read_bytes())
     session.run("cat a")
     shown = session.run("sed -n '1,29p' copy").text
-    assert 'copy lines 1-29, above in "cat a" as a lines 1-29' in shown
+    assert 'copy lines 1-29, above in "cat a" as a; repeat' in shown
 
 
 def test_the_last_line_before_a_numbered_file_is_omitted_too(session: Session) -> None:

@@ -45,7 +45,9 @@ def test_a_whole_output_that_a_host_shows_counts_as_shown_though_its_hook_was_ki
     """Hooks of parallel calls run at the same time: one that had not ended yet was taken for killed."""
     call = "ToolCall('c1', 'Bash', {}, TEXT, asked=AskedCommand('cat f'), cwd='/w')"
     body = "from readcache import Policy, Sessions\nfrom readcache.core.model.tool_call import AskedCommand, ToolCall\n"
-    body += f"event = Sessions(store={str(tmp_path / 's.db')!r}).at(None, '/w', Policy(), 'claude-code')\n"
+    body += (
+        f"event = Sessions(store={str(tmp_path / 's.db')!r}).at(None, '/w', Policy(), 'claude-code', is_only=True)\n"
+    )
     a_process_that_dies(tmp_path / "s.db", f"{body}event.get('s').answer({call}, commit=False)")
     with go_on(tmp_path / "s.db") as session:
         assert sources(session.observe("cat f", TEXT)) == {"c1"}
