@@ -149,3 +149,16 @@ def test_each_number_is_a_line_of_that_file_with_those_bytes(seed: int) -> None:
                 assert [change.path for change in session.changes()] == [], command
             story.check_log()
         event(f"omitted: {story.omitted > 0}")
+
+
+def test_each_marker_names_the_numbers_of_one_file(tmp_path: Path) -> None:
+    """One marker named the numbers of two files, and where each of them stands as lines of this output."""
+    for name in "ab":
+        (tmp_path / name).write_text("".join(f"line {n} of the file {name} here\n" for n in range(1, 31)))
+    session = Session(tmp_path)
+    session.run("cat a")
+    session.run("cat b")
+    assert session.run("nl -ba a; nl -ba b").text == (
+        f'[LEFT_OUT {session.tag}.3: a lines 1-30, above in "cat a" without numbers; repeat to see]\n'
+        f'[LEFT_OUT {session.tag}.3: b lines 1-30, above in "cat b" without numbers; repeat to see]\n'
+    )

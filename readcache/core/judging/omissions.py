@@ -59,9 +59,10 @@ def make_omissions(matches: Sequence[Match]) -> tuple[Omission, ...]:
 def describe(matches: Sequence[Match]) -> list[LinesThere] | None:
     """Return the lines that one marker names for these matches, with one entry for each source and form.
 
-    Return None if no marker can describe all of them, or if it would be too long.
+    Return None if no marker can describe all of them, or if it would be too long. A marker names the numbers of one
+    file only: a reader cannot tell which of two files a number belongs to.
     """
-    if len(matches) > MOST_MATCHES or (any(map(_needs_number, matches)) and named_lines(matches) is None):
+    if len(matches) > MOST_MATCHES or (any(map(_needs_number, matches)) and len(named_lines(matches) or ()) != 1):
         return None
     groups: dict[tuple[str, Origin, int, str], list[Match]] = {}
     for match in matches:
