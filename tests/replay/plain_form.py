@@ -60,7 +60,7 @@ def item_of(name: str, record: Mapping[str, Any]) -> Item:
     call = ToolCall(name, tool, given, output, tool=tool)
     if tool == "bash" and isinstance(given.get("command"), str):
         asked = AskedCommand(given["command"])
-        return replace(call, asked=asked, exit_code=0, cwd=record.get("cwd") or DIRECTORY, said=given["command"])
+        return replace(call, asked=asked, cwd=record.get("cwd") or DIRECTORY, said=given["command"])
     path = given.get("path")
     if tool == "read" and path:
         start = max(1, _number(given.get("offset") or (given.get("view_range") or [1])[0]) or 1)
