@@ -20,7 +20,7 @@ from readcache.cli.output import warn
 from readcache.core.model.errors import ReadcacheError, StoreError, UsageError
 from readcache.core.model.events import Delivered
 from readcache.core.model.policy import Budget
-from readcache.log.store.open import without_password
+from readcache.log.store.protocol import without_password
 from readcache.process.buffered import chosen_policy
 from readcache.process.settings import Settings
 from readcache.process.state import is_missing

@@ -19,7 +19,7 @@ from readcache.core.model.errors import ReadcacheError, StoreError, UsageError
 from readcache.core.model.events import Record
 from readcache.core.model.policy import Policy
 from readcache.log.store import open_store
-from readcache.log.store.open import without_password
+from readcache.log.store.protocol import without_password
 from readcache.process.settings import Settings
 from readcache.process.state import is_missing, require_recorded, state_directory
 from readcache.process.tidy import seconds_of

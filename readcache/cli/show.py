@@ -30,7 +30,7 @@ from readcache.core.model.events import (
 )
 from readcache.core.model.policy import CHARS_PER_TOKEN
 from readcache.core.model.unconfirmed import as_counted, shown_chars
-from readcache.log.store.open import without_password
+from readcache.log.store.protocol import without_password
 from readcache.process.settings import Settings
 from readcache.process.state import require_recorded
 from readcache.report import COUNTERS

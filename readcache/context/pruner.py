@@ -125,6 +125,11 @@ class PrunableResult:
         return () if notes.is_note(self.call.result.text) else listed.source_map_of(self.call, self._rules.tag)
 
     @cached_property
+    def named(self) -> list[tuple[str, int, int]]:
+        """(path, first, last) of the spans of file lines that a note names."""
+        return name_spans(self.source_map or listed.source_map_in_json(self.call))
+
+    @cached_property
     def is_protected(self) -> bool:
         """True if the result may concern a file that a glob protects, or certainly contains a secret."""
         globs, command, text = self._rules.protected, self.call.use.command, self.call.result.text
@@ -167,16 +172,15 @@ class PrunableResult:
 
         `why`: the end of the note. `may_be_asked_again`: the note may suggest repeating the call.
         """
-        named = name_spans(self.source_map)
         # A call that may do more than read must not be repeated.
-        asks = may_be_asked_again and self.call.is_read and named
+        asks = may_be_asked_again and self.call.is_read and self.named
         note = notes.note_line(self._rules.tag, f"{self._what()}{why}{f'; {ASK_AGAIN}' if asks else ''}")
         if len(self.text) >= GAIN * len(note):
             self.text, self.is_noted = note, True
 
     def _what(self) -> str:
         """Describe the result in the words of a note."""
-        named = notes.spell_file_lines(name_spans(self.source_map))
+        named = notes.spell_file_lines(self.named)
         if self.shows_only_files():
             return named
         is_part = notes.has_note(self.text) or find_markers(self.text, self._rules.tag)

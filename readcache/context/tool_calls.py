@@ -28,6 +28,7 @@ from readcache.core.model.view import View
 from readcache.core.shell.read import read_command
 from readcache.core.sync.locate import CharSpan, locate
 from readcache.core.sync.sync import Reconciler
+from readcache.core.sync.texts import strings_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +190,14 @@ def source_map_of(tool_call: ListedCall, tag: str = "") -> tuple[MappedSpan, ...
     command = tool_call.use.command
     claims = _claims(tool_call, lines) if command is None else read_command(command, tool_call.cwd).claims
     return map_output(claims, lines, View())
+
+
+def source_map_in_json(tool_call: ListedCall) -> tuple[MappedSpan, ...]:
+    """Return the source map of the session's delivery if the host shows its whole text in a JSON object. Indexes of
+    lines are those in the delivery."""
+    strings = strings_of(tool_call.result.text) or ""
+    events = (delivery.event for delivery in tool_call.known if delivery.event.origin is Origin.RESULT)
+    return next((event.source_map for event in events if locate(event, strings) is not None), ())
 
 
 def overwritten(tool_call: ListedCall) -> frozenset[str]:

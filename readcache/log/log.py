@@ -40,7 +40,7 @@ from readcache.core.model.view import View
 from readcache.log.forks import LOGS, ForkLock
 from readcache.log.store import Store, StoreGone
 from readcache.log.store.codec import is_storable
-from readcache.log.store.open import is_url
+from readcache.log.store.protocol import is_url
 
 # How many recent texts keep the time at which they became visible. If more arrive while a command runs, nothing is a
 # source for that command.

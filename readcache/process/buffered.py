@@ -57,7 +57,7 @@ def run_buffered(words: list[str], env: dict[str, str]) -> tuple[bytes | None, i
             os.close(end)
         with contextlib.suppress(Exception):  # while the program runs; a failure here repeats later, and is noted
             import readcache.log.reader
-            from readcache.log.store.open import is_url
+            from readcache.log.store.protocol import is_url
 
             if is_url(os.environ.get("READCACHE_STORE", "")):
                 import readcache.log.store.redis

@@ -42,7 +42,7 @@ def default_store() -> str:
 def store_file(spec: str) -> str | None:
     """Return the file that a store's path or `sqlite:///` URL names; None for any other URL."""
     if "://" in spec:
-        from readcache.log.store.open import is_url
+        from readcache.log.store.protocol import is_url
 
         if is_url(spec):
             return None

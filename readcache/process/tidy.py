@@ -94,7 +94,7 @@ def _is_due(stamp: str, now: float) -> bool:
 def what_is_kept(settings: Settings) -> str:
     """Return one line: which data of a user is kept, where, for how long, and how to delete it. Raise UsageError
     if that is unknown: for an invalid `KEEP`, and without a home directory."""
-    from readcache.log.store.open import without_password
+    from readcache.log.store.protocol import without_password
 
     spec, how_long = settings.store_spec(), "with no time limit"
     address = store_file(spec)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +140,18 @@ def test_of_a_reply_with_a_marker_only_the_lines_that_stood_there_are_named() ->
     assert session.markers_in(results(messages)["c2"])
     said = "what stood here of this output, 21 lines (f lines 21-40 among them); cleared to make room; repeat to see"
     assert results(clear(messages, session, **ALL))["c2"] == f"[PRUNED {session.tag}: {said}]"
+
+
+def test_of_a_result_that_a_host_shows_in_json_the_lines_are_named() -> None:
+    session = Session("/w")
+    messages = [
+        {**each, "content": json.dumps({"returncode": 0, "output": each["content"]}, indent=1)}
+        if each["role"] == "tool"
+        else each
+        for each in commands("openai", session, ("cat f", text()), *NOW)
+    ]
+    said = "this output, 4 lines (f lines 1-40 among them); cleared to make room; repeat to see"
+    assert results(clear(messages, session, **ALL))["c1"] == f"[PRUNED {session.tag}: {said}]"
 
 
 # ------------------------------------------------------------ what stays

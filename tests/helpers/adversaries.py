@@ -263,6 +263,7 @@ SECRETIVE: dict[str, Callable[[int], Calls]] = {
     "beginnings of tokens": lambda n: [("./x", "ghp_.eyJ-AKIA.hvs.sk-ant-a-T3BlbkFJ xoxb-1-npm_ " * (n // 48))],
     "parts of tokens": lambda n: [("./x", "eyJ-eyJ-eyJ.eyJ-" * (n // 16))],
     "blanks behind a key": lambda n: [("./x", "-----BEGIN PRIVATE KEY-----" + " \n" * (n // 2) + ".")],
+    "a command: options of one git": lambda n: [("git " + "-C " * (n // 3), lines(20))],
     **{
         f"a command: {name}": lambda n, part=part: [(part * (n // len(part)), lines(20))]  # type: ignore[misc]
         for name, part in {
@@ -283,6 +284,7 @@ SECRETIVE: dict[str, Callable[[int], Calls]] = {
             "URLs": "://a:b",
             "databases": "mysql -p ",
             "options": "env -a -b=c ",
+            "options of git": "-git -C ",
         }.items()
     },
 }

@@ -34,7 +34,7 @@ from readcache.core.model.unconfirmed import counted, lacks_text, shown_chars
 MOST_REPEATS = 64
 # Commands that may put other files into the tree. They do not count as writes: the next read shows what they did.
 _CHANGES_THE_TREE = re.compile(
-    r"\bgit\s+(?:-[Cc]\s+\S+\s+|-\S+\s+)*"
+    r"\bgit\s+(?:-[Cc]\s+\S+\s+|-(?![Cc]\s)\S+\s+){0,8}"  # few and disjoint, so that no command takes long
     r"(?:checkout|switch|restore|stash|reset|pull|merge|rebase|revert|cherry-pick|apply|am|clean)\b"
 )
 MISSED = "missed"  # the counter of tool results that were not judged

@@ -65,7 +65,7 @@ class MessageText:
         if self.content == self.raw:
             return content
         raw = _in_strings(self.raw, {self.content[start:end]: new for (start, end), new in changes.items()})
-        return raw if _strings_of(raw) == content else None
+        return raw if strings_of(raw) == content else None
 
     def marked_lines(self, tag: str) -> list[tuple[int, str]]:
         """Return (start, line) for the free lines that may contain markers of this session."""
@@ -96,7 +96,7 @@ def _in_strings(raw: str, changes: Mapping[str, str]) -> str:
     return _JSON_STRING.sub(encode, raw)
 
 
-def _strings_of(raw: str) -> str | None:
+def strings_of(raw: str) -> str | None:
     """Return the strings of a JSON object as one text. Return None for any other text."""
     decoded = parse_arguments(raw) if raw.startswith("{") else None
     return None if decoded is None else "\n".join(value for value in decoded.values() if isinstance(value, str))
@@ -227,7 +227,7 @@ def _texts(part: Part, *, own: bool) -> Iterator[MessageText]:
     # the strings, their lines look the same everywhere.
     if part.kind not in (Kind.TEXT, Kind.CALL, Kind.RESULT):
         return
-    strings = None if own else _strings_of(part.text)
+    strings = None if own else strings_of(part.text)
     yield MessageText(part.text, part.text, part.kind, own, part.call_id, has_twin=strings is not None)
     if strings is not None:
         yield MessageText(part.text, strings, part.kind, own, part.call_id)

@@ -3,27 +3,14 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable
 from importlib import import_module
 from typing import cast
 
 from readcache.core.model.errors import UsageError
-from readcache.log.store.protocol import Store
+from readcache.log.store.protocol import SQLITE, Store, is_url, without_password
 
-_SQLITE = "sqlite:///"
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _REDIS_SCHEMES = ("redis", "rediss", "unix", "redis+unix")
-
-
-def is_url(spec: str) -> bool:
-    """Return True for the URL of a server. A path is not one, nor is the `sqlite:///` URL of a file."""
-    return not spec.startswith(_SQLITE) and _SCHEME.match(spec) is not None
-
-
-def without_password(spec: str) -> str:
-    """Return a store's URL as it may be shown: without user, password and options. Return a path unchanged."""
-    return re.sub(r"//[^/]*@", "//", spec).partition("?")[0] if is_url(spec) else spec
 
 
 def open_store(spec: str | os.PathLike[str] | None) -> Store:
@@ -41,17 +28,17 @@ def open_store(spec: str | os.PathLike[str] | None) -> Store:
     path = os.fspath(spec)
     if is_url(path):
         return _opener(path)(path)
-    path = path.removeprefix(_SQLITE)
+    path = path.removeprefix(SQLITE)
     if not path or "\0" in path:
-        raise UsageError(f"the store {str(spec)!r} does not name a file; give a path or {_SQLITE}PATH")
+        raise UsageError(f"the store {str(spec)!r} does not name a file; give a path or {SQLITE}PATH")
     from readcache.log.store.sqlite import SqliteStore
 
     return SqliteStore(path)
 
 
 def _opener(url: str) -> Callable[[str], Store]:
-    """Return the function that makes a store of the URL. Other packages add theirs as entry points in the group
-    `readcache.stores`. Raise UsageError."""
+    """Return the function that makes a store of the URL. Other packages add their stores as entry points in the
+    group `readcache.stores`. Raise UsageError."""
     scheme = url.partition("://")[0].lower()
     if scheme in _REDIS_SCHEMES:
         try:
@@ -64,6 +51,6 @@ def _opener(url: str) -> Callable[[str], Store]:
 
     if (opener := load_plugin("stores", scheme)) is None:
         more = "".join(f", {name}://…" for name in plugin_names("stores"))
-        kinds = f"a path, {_SQLITE}PATH, redis://HOST:PORT/0{more}"
+        kinds = f"a path, {SQLITE}PATH, redis://HOST:PORT/0{more}"
         raise UsageError(f"unknown kind of store: {without_password(url)!r}; give one of {kinds}")
     return cast("Callable[[str], Store]", opener)

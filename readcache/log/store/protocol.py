@@ -6,6 +6,7 @@ with its process, for one session, for tests, for mocked file systems.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -17,10 +18,22 @@ from readcache.log.forks import STORES, ForkLock
 
 NOTHING_LEFT = Compacted(frozenset())  # no earlier text of the log is visible
 IN_USE_SECONDS = 30 * 86_400.0  # a process that was silent for this long is taken to use no session any more
+SQLITE = "sqlite:///"
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 
 
 class StoreGone(StoreError):
     """The store was removed or replaced, so records read from it are void. Open it again."""
+
+
+def is_url(spec: str) -> bool:
+    """Return True for the URL of a server. A path is not one, nor is the `sqlite:///` URL of a file."""
+    return not spec.startswith(SQLITE) and _SCHEME.match(spec) is not None
+
+
+def without_password(spec: str) -> str:
+    """Return a store's URL as it may be shown: without user, password and options. Return a path unchanged."""
+    return re.sub(r"//[^/]*@", "//", spec).partition("?")[0] if is_url(spec) else spec
 
 
 def is_given_to(record: Record, agent_id: str | None) -> bool:

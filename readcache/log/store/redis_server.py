@@ -20,7 +20,7 @@ from redis.retry import Retry
 
 from readcache.core.model.errors import StoreError, UsageError
 from readcache.log.forks import CONNECTIONS, ForkLock
-from readcache.log.store.open import without_password
+from readcache.log.store.protocol import without_password
 
 DEADLINE = 2.0  # seconds for a connection, and for an answer; a call makes about three requests of a millisecond each
 PREFIX = "readcache"
