@@ -190,6 +190,6 @@ HOST = Host(
     _hook,
     in_force=lambda target: codex_runs(_hooks_file(target), target.line("hook", "codex"), target.root),
     trial=trial_events,
-    todo=lambda _: "start Codex anew, type /hooks in it, and trust ours: until then it runs none of them",
+    todo=lambda _: "restart Codex, type /hooks and trust the readcache hooks; Codex does not run them until you do",
     scripted=SCRIPTED,
 )

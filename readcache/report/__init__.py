@@ -6,18 +6,18 @@ DIMENSIONS = ("day", "host", "tool", "reason", "session")  # of the rows of `rea
 # The counters of `Session.stats` that are numbers of calls, characters and tokens. The other counters are reasons.
 COUNTERS = {
     "calls": "calls that were answered",
-    "output_chars": "characters that they printed, as far as the harness shows them",
-    "shown_chars": "characters of that which were shown, markers included",
-    "tokens_saved": "net of the markers' own, and of what bounced",
-    "bounces": "omissions after which the same bytes were asked for again",
-    "tokens_bounced": "saved by those, and not counted as saved any more",
-    "removed_chars": "shown characters that left the conversation later: pruned, cleared, cut or compacted",
-    "reread_calls": "calls that read again what had left the conversation, within 20 calls",
-    "reread_answered": "those of them that a restored section answered",
-    "turns_avoided": "writes of files that a restored section had put back, and that were not read again",
-    "cache_writes": "prompt caches that a mended marker broke, and nothing else",
-    "missed": "tool results that were not judged, and shown as they were",
-    "tokens_saved_if_on": "would have been saved, had readcache not only advised",
+    "output_chars": "characters that they printed, if the harness shows them",
+    "shown_chars": "characters shown of these outputs, including markers",
+    "tokens_saved": "tokens saved, minus the markers and the bounces",
+    "bounces": "omissions whose bytes were requested again",
+    "tokens_bounced": "tokens of these omissions, which no longer count as saved",
+    "removed_chars": "shown characters that left the conversation later: pruned, cleared, truncated or compacted",
+    "reread_calls": "calls that read text again within 20 calls after it left the conversation",
+    "reread_answered": "calls among these that a restored section answered",
+    "turns_avoided": "writes of restored files that were not read again before",
+    "cache_writes": "prompt caches that only a repaired marker broke",
+    "missed": "tool results that were not judged and were shown unchanged",
+    "tokens_saved_if_on": "tokens that would have been saved if readcache did more than advise",
 }
 
 
