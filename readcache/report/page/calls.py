@@ -142,7 +142,7 @@ def time_line(timeline: Timeline, began: float) -> Iterator[str]:
     yield '<ol class="calls" role="list">\n'
     for step in timeline.steps:
         kinds, word = _kinds(step), _word(step)
-        yield f"<li{attributes(id=step.name, class_=' '.join(kinds), data_held=brief(tokens(step.sizes.in_view)))}>"
+        yield f"<li{attributes(id=step.name, class_=' '.join(kinds), data_in_view=brief(tokens(step.sizes.in_view)))}>"
         yield f"<details><summary>{_line(step, word, began)}</summary>"
         yield '<div class="body">'
         yield from _body(step)

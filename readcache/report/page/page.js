@@ -134,7 +134,7 @@
       line.style.left = `${box.left - glance.getBoundingClientRect().left + box.width * part}px`;
       if (!item) return;
       const word = (name) => item.querySelector(`.${name}`).textContent;
-      readout.textContent = `#${word("n")}: ${word("why")}, then ${item.dataset.held} tokens in view. ${word("what")}`;
+      readout.textContent = `#${word("n")}: ${word("why")}, then ${item.dataset.inView} tokens in view. ${word("what")}`;
     }
     const zoom = {
       in: () => show(focused ? items.indexOf(focused) - count / 4 : from + count / 4, count / 2),
