@@ -47,10 +47,10 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker("slow")
 
 
-# Real hosts: each folder has packages of its own, which `python tests/hosts/run.py NAME` installs.
+# Real hosts: each folder has packages of its own, which `python tests/real_hosts/run.py NAME` installs.
 collect_ignore = [
     str(folder)
-    for folder in (Path(__file__).parent / "hosts").iterdir()
+    for folder in (Path(__file__).parent / "real_hosts").iterdir()
     if folder.is_dir() and folder.name != os.environ.get("READCACHE_TEST_HOST")
 ]
 

@@ -27,8 +27,8 @@ PUBLIC = {
 
 
 def identifiers(path: Path) -> Iterator[str]:
-    """Yield the names in a file's code, those in f-strings too: tokenize tells them since Python 3.12 only. The package's
-    modules are counted by `test_no_module_…`."""
+    """Yield the names in a file's code, those in f-strings too: tokenize tells them since Python 3.12 only. The
+    package's modules are counted by `test_no_module_…`."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         for field in ("id", "attr", "arg", "name", "asname", "rest", "names"):
             value = getattr(node, field, None)

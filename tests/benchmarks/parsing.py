@@ -25,7 +25,7 @@ from readcache.core.shell.bashlex_backend import build
 from readcache.core.shell.lexer import tokenize
 from readcache.core.shell.parse import parse_command
 from readcache.core.shell.syntax import For, Group, Node, Pipeline, Sequence, SimpleCommand, Word, WordText
-from tests.shell.treesitter_backend import parse_by_tree_sitter
+from tests.core.shell.treesitter_backend import parse_by_tree_sitter
 
 
 def main() -> None:

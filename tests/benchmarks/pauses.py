@@ -2,7 +2,7 @@
 
 python tests/benchmarks/pauses.py [--short] [--check]
 
-It measures the hosts whose packages this Python has; tests/hosts/run.py makes environments with them.
+It measures the hosts whose packages this Python has; tests/real_hosts/run.py makes environments with them.
 
 A task beside the adapter wakes all the time. Its longest pause is compared with the one beside a thread that does
 nothing but count: Python takes 5 ms before it interrupts a thread for another one.

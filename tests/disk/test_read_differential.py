@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
 from readcache import Budget, Insist, Policy, Session
-from tests.helpers.oracle import Reader
+from tests.laws.oracle import Reader
 
 NAMES = ("a.py", "b.py", "link.py", "hard.py", "d/../a.py")
 REAL = {"link.py": "a.py", "hard.py": "b.py", "d/../a.py": "a.py"}

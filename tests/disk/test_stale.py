@@ -18,7 +18,7 @@ from readcache import Outcome, Session
 from readcache.session.disk.files import take_fingerprint
 from tests.disk.edits import EDITED, EDITS, NO_EDITS, Edit
 from tests.helpers.files import TEXT
-from tests.helpers.oracle import Reader
+from tests.laws.oracle import Reader
 
 
 def directories() -> list[str]:

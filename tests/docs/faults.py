@@ -17,7 +17,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from tests.docs.tables import TOP, table
-from tests.worlds.__main__ import MEASURED as FOUND
+from tests.laws.worlds.__main__ import MEASURED as FOUND
 
 MEASURED = TOP / "tests/benchmarks/measured-faults.json"
 COUNTS = ("kills", "processes", "calls", "events", "omissions")

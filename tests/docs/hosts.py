@@ -14,7 +14,7 @@ _NO_HOSTS = ("mcp>=2.3,<3",)  # only needed beside one
 def hosts() -> str:
     """One row for each scripted conversation that was held with a real host, without readcache and with it."""
     found: dict[str, dict[str, Any]] = {}
-    for path in sorted(TOP.glob("tests/hosts/*/measured-*.json")):
+    for path in sorted(TOP.glob("tests/real_hosts/*/measured-*.json")):
         found |= json.loads(path.read_text(encoding="utf-8"))
     head = ("host", "run on", "versions", "characters of tool results in all requests", "milliseconds a tool call")
     return table(head, (_row(name, found[name]) for name in sorted(found, key=str.lower)))
@@ -23,7 +23,7 @@ def hosts() -> str:
 def versions() -> str:
     """One row for each host whose packages the tests install: the versions at each change, and the oldest."""
     rows = []
-    for path in sorted(TOP.glob("tests/hosts/*/needs.json")):
+    for path in sorted(TOP.glob("tests/real_hosts/*/needs.json")):
         needs = json.loads(path.read_text(encoding="utf-8"))
         newest = [package for package in [*needs.get("pip", []), *needs.get("npm", [])] if package not in _NO_HOSTS]
         older = [*needs.get("variants", []), *([needs["oldest"]] if "oldest" in needs else [])]
@@ -34,8 +34,8 @@ def versions() -> str:
 
 def tried(name: str) -> str:
     """What came of the main conversation with each version of a host that was tried, and on a busy machine: see
-    tests/hosts/run.py --versions and --load."""
-    directory = TOP / "tests/hosts" / name
+    tests/real_hosts/run.py --versions and --load."""
+    directory = TOP / "tests/real_hosts" / name
     tested = json.loads((directory / "versions.json").read_text(encoding="utf-8"))
     head = ("version", "way", "`init` said", "results recorded", "markers sent", "`doctor` said")
     made = table(head, (_tried_row(name, one) for one in tested))
@@ -48,7 +48,7 @@ def tried(name: str) -> str:
 
 def tried_hosts() -> list[str]:
     """The hosts with such a table."""
-    return sorted(path.parent.name for path in TOP.glob("tests/hosts/*/versions.json"))
+    return sorted(path.parent.name for path in TOP.glob("tests/real_hosts/*/versions.json"))
 
 
 def _tried_row(name: str, tested: dict[str, Any]) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """Claude Code as its transcripts and hooks show it (recorded from 2.1.330), without the program: for tests in no time.
 
-The real one is driven in `tests/hosts/claude-code`.
+The real one is driven in `tests/real_hosts/claude-code`.
 """
 
 from __future__ import annotations

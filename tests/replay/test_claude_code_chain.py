@@ -115,7 +115,7 @@ def test_files_that_the_host_showed_again_are_visible_and_no_calls(tmp_path: Pat
 
 
 def test_the_real_transcript_of_the_hosts_tests_is_understood() -> None:
-    (found,) = load(Path(__file__).parents[1] / "hosts_core/claude-code-2.1.330.jsonl")
+    (found,) = load(Path(__file__).parents[1] / "hosts/claude-code-2.1.330.jsonl")
     assert [len(removal.restored) for removal in removals(found)] == [1, 0]
 
 

@@ -8,7 +8,7 @@ from readcache import Policy, Session
 from readcache.log.store.protocol import MemoryStore
 from tests.helpers.chats import message_list
 from tests.helpers.files import text
-from tests.worlds.stores import FailingStore, Operations
+from tests.laws.worlds.stores import FailingStore, Operations
 
 CLEARED = "[cleared]"
 

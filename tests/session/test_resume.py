@@ -14,7 +14,7 @@ from readcache.log.store import open_store
 from readcache.log.store.protocol import MemoryStore
 from tests.helpers.files import TEXT, text
 from tests.helpers.replies import sources
-from tests.worlds.stores import FailingStore, Operations
+from tests.laws.worlds.stores import FailingStore, Operations
 
 DIES = """
 import os

@@ -14,8 +14,8 @@ import pytest
 
 from readcache import Mode, Omitted, Outcome, Policy, Reason, Session, Shown
 from tests.helpers.files import TEXT, WATCHDOG, text
-from tests.helpers.oracle import marks_of
 from tests.helpers.replies import sources
+from tests.laws.oracle import marks_of
 
 ROOT = Path(__file__).resolve().parents[2]
 

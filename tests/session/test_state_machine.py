@@ -1,4 +1,4 @@
-"""The state machine of `tests/helpers/machine.py`, over the package as it is."""
+"""The state machine of `tests/laws/machine.py`, over the package as it is."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests.helpers.machine import Sessions
+from tests.laws.machine import Sessions
 
 
 @pytest.mark.parametrize("examples", [50, pytest.param(500, marks=pytest.mark.slow)])

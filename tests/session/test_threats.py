@@ -14,7 +14,7 @@ from readcache import Policy, Reason, Session
 from readcache.core.model.text import session_tag
 from readcache.log.store.protocol import MemoryStore
 from tests.helpers.colliding import ONE, OTHER
-from tests.helpers.oracle import Reader
+from tests.laws.oracle import Reader
 
 TEXT = "".join(f"    the line of number {n} says {n * n}\n" for n in range(40))
 OURS = session_tag("s")  # an agent's enemy may have read a marker of this very session
