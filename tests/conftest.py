@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -64,6 +65,10 @@ for _each in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
     if signal.getsignal(_each) is signal.SIG_IGN:
         signal.signal(_each, _hears)
 
+
+# Tests start thousands of programs in Python: where it keeps no bytecode, each compiles the package again.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 with contextlib.suppress(CannotBuild):
     build_for_checkout()  # where it cannot be built, Python does what the client does, and tests of it are skipped

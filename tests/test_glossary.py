@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -26,13 +26,16 @@ PUBLIC = {
 }
 
 
-def identifiers(path: Path) -> Iterator[str]:
-    """Yield the names in a file's code, those in f-strings too: tokenize tells them since Python 3.12 only. The
+@cache
+def identifiers(path: Path) -> frozenset[str]:
+    """Return the names in a file's code, those in f-strings too: tokenize tells them since Python 3.12 only. The
     package's modules are counted by `test_no_module_…`."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        for field in ("id", "attr", "arg", "name", "asname", "rest", "names"):
-            value = getattr(node, field, None)
-            yield from (name for name in (value if isinstance(value, list) else [value]) if isinstance(name, str))
+    fields = ("id", "attr", "arg", "name", "asname", "rest", "names")
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    values = [getattr(node, field, None) for node in nodes for field in fields]
+    return frozenset(
+        name for value in values for name in (value if isinstance(value, list) else [value]) if isinstance(name, str)
+    )
 
 
 def retired_in(name: str) -> set[str]:

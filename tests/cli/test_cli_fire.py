@@ -21,6 +21,8 @@ from readcache.process.state import default_store
 from tests.helpers.files import WATCHDOG, text
 from tests.replay.loaded import DATA
 
+pytestmark = pytest.mark.slow  # fires real hooks
+
 # As Gemini CLI does: it runs what the model asks for, has the installed hook look at it, and sends what that says.
 HOST = """
 import json, os, subprocess, sys, time, urllib.request

@@ -16,6 +16,8 @@ import pytest
 
 from tests.helpers.files import WATCHDOG, wait_for
 
+pytestmark = pytest.mark.slow  # waits for signals at many moments
+
 Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
 Start = Callable[..., "subprocess.Popen[bytes]"]
 

@@ -141,6 +141,7 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Sandbox:
     return make_sandbox(tmp_path_factory.mktemp("sandbox"), find_client())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("way", "preset"), [("option", "default"), ("option", "max"), ("environment", "delta")])
 @pytest.mark.parametrize("launch", [[], ["--launch"], ["--whole-command"]], ids=["eval", "launch", "whole command"])
 def test_the_exports_of_shims_choose_a_preset(

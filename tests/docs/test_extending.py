@@ -15,6 +15,8 @@ import pytest
 
 from tests.docs.tables import TOP
 
+pytestmark = pytest.mark.slow  # installs a package
+
 PAGE = (TOP / "docs/extending.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"^```\w+\n# (\S+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL))
 TEXT = "".join(f"line {n} of a file that is read twice\n" for n in range(1, 41))

@@ -31,6 +31,7 @@ class TestQuickClaude(Conformance):
     host = QuickClaude()
 
 
+@pytest.mark.slow  # the quick suite has it with the default policy
 class TestQuickClaudeWithAllPolicies(Conformance):
     """The same with everything that may be left out."""
 

@@ -16,6 +16,8 @@ from readcache.log.store.redis import RedisStore
 from tests.helpers.redis_server import PROGRAM, Server, free_port
 from tests.log.test_redis_store import client, omits, wait_until
 
+pytestmark = pytest.mark.slow  # starts a cluster of six servers
+
 SLOTS = 16_384
 
 

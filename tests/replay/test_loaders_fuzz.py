@@ -14,6 +14,8 @@ from readcache.transcripts.records import NotUnderstood
 from tests.helpers.spoiled import spoil
 from tests.replay.loaded import DATA, load_rows, replay
 
+pytestmark = pytest.mark.slow  # changes each value of each format
+
 LINES = sorted(path.name for path in DATA.glob("*.jsonl"))
 DOCUMENTS = sorted(path.name for path in DATA.iterdir() if path.is_file() and path.suffix in (".json", ".traj"))
 

@@ -16,6 +16,7 @@ CLIENT = HERE.parents[2] / "readcache/serve/client.js"
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs Node")
+@pytest.mark.slow  # waits for servers that hang, die and are late
 class TestNode(ClientConformance):
     @pytest.fixture(autouse=True, scope="class")
     @classmethod
@@ -42,6 +43,7 @@ server.end()
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+@pytest.mark.slow  # the same
 class TestC(ClientConformance):
     @pytest.fixture(autouse=True, scope="class")
     @classmethod

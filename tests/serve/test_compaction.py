@@ -145,7 +145,7 @@ def test_a_strategy_that_is_unknown_is_named(client: Client) -> None:
 def test_a_host_in_javascript_compacts_as_the_document_says(shape: str, client: Client, tmp_path: Path) -> None:
     (function,) = re.findall(r"^```javascript\n(.*?)^```$", (TOP / "docs/protocol.md").read_text(), re.M | re.S)
     program = f"""
-const server = new ReadcacheServer({json.dumps(SERVE)})
+const server = new ReadcacheServer({json.dumps(SERVE)}, {{ deadline: {WATCHDOG}_000 }})
 const asked = []
 const askModel = async (request) => {{
   if (asked.push(request[0].content.length) === 1) throw new Error("maximum context length")

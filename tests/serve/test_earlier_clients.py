@@ -101,6 +101,7 @@ def run(tmp_path: Path, script: str, *words: str, env: dict[str, str]) -> Any:
 
 def test_a_plugin_of_opencode_or_pi_goes_on(at: ServerUnderTest, tmp_path: Path) -> None:
     client, plugin = ((DATA / f"{name}-1351b17.js").read_text(encoding="utf-8") for name in ("client", "plugin"))
+    client = client.replace("deadline = 2000", f"deadline = {WATCHDOG}_000")  # no clock decides
     program = json.dumps([sys.executable, "-m", "readcache"])
     plugin = plugin.replace('program: ["readcache"]', f"program: {program}")
     found = run(tmp_path, f"{client}\n{plugin}\n{PLUGIN}", env=at.env)
@@ -112,7 +113,8 @@ def test_a_plugin_of_opencode_or_pi_goes_on(at: ServerUnderTest, tmp_path: Path)
 
 def test_the_plugin_of_claude_code_goes_on(at: ServerUnderTest, tmp_path: Path) -> None:
     at.start()
-    (tmp_path / "register.mjs").write_text((DATA / "register-1351b17.js").read_text(encoding="utf-8"))
+    register = (DATA / "register-1351b17.js").read_text(encoding="utf-8")
+    (tmp_path / "register.mjs").write_text(register.replace("PATIENCE = 50", f"PATIENCE = {WATCHDOG}_000"))
     (tmp_path / "t.jsonl").write_text("\n" + json.dumps(REQUEST, separators=(",", ":")) + "\n")
     (tmp_path / "f").write_text(TEXT + "\n")
     with tempfile.TemporaryDirectory(prefix="rc-") as short:  # Node takes no long path of a socket

@@ -20,6 +20,8 @@ from tests.helpers.hanging import hang
 from tests.serve.conftest import ServerUnderTest
 from tests.serve.test_hooks import events_of
 
+pytestmark = pytest.mark.slow  # many servers and clients
+
 PYTHON = (sys.executable, "-m", "readcache")
 
 

@@ -10,11 +10,15 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from readcache import __version__
 from readcache.serve import address, frames
 from readcache.serve.server import MOST_FRAME_CLIENTS
 from tests.helpers.files import WATCHDOG
 from tests.serve.conftest import ServerUnderTest
+
+pytestmark = pytest.mark.slow  # waits for servers that are full
 
 HEAD = frames.head_texts((__version__, "status", "", "/", ""), (), (), ())
 

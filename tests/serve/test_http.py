@@ -103,6 +103,7 @@ def test_a_plugin_starts_the_server_and_is_told_where_it_is(at: ServerUnderTest)
         assert at.readcache("serve", "--start", env={**at.env, off: "off"}).stdout == b""
 
 
+@pytest.mark.slow  # it waits for 20 seconds
 def test_where_no_server_can_be_a_plugin_is_told_of_none(at: ServerUnderTest) -> None:
     ran = at.readcache("serve", "--start", env={**at.env, "XDG_STATE_HOME": "/proc/nowhere"})
     assert (ran.returncode, ran.stdout) == (1, b"")

@@ -23,6 +23,8 @@ from tests.serve.conftest import ServerUnderTest
 from tests.serve.test_hooks import events_of, logged, status
 from tests.serve.test_life import folder_of, listen
 
+pytestmark = pytest.mark.slow  # waits for servers that hang
+
 Hook = Callable[[bytes], bytes]
 
 

@@ -27,6 +27,8 @@ from tests.helpers.files import WATCHDOG
 from tests.helpers.hanging import hang
 from tests.serve.conftest import ServerUnderTest
 
+pytestmark = pytest.mark.slow  # waits for servers that start, end and are replaced
+
 
 def test_its_place_is_its_owners_alone_and_names_version_and_store(at: ServerUnderTest) -> None:
     at.start()

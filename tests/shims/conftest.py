@@ -22,7 +22,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker("slow")
 
 
-@pytest.fixture(scope="module", params=["scripts", "client"])
+@pytest.fixture(scope="module", params=[pytest.param("scripts", marks=pytest.mark.slow), "client"])
 def sandbox(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
     if request.param == "scripts":
         yield make_sandbox(tmp_path_factory.mktemp("sandbox"))

@@ -9,6 +9,8 @@ import pytest
 
 from tests.shims.sandbox import Ran, Sandbox, start
 
+pytestmark = pytest.mark.slow  # builds real projects
+
 CONFIGURE = r"""#!/bin/sh
 # What autoconf's scripts do: look programs up, try them, put the results into files by here-documents and sed.
 exec 5>config.log

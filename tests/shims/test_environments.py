@@ -16,6 +16,8 @@ from readcache.cli.main import main
 from tests.helpers.files import WATCHDOG
 from tests.shims.sandbox import LINES, Sandbox, start
 
+pytestmark = pytest.mark.slow  # many shells
+
 PATH = "/usr/local/bin:/usr/bin:/bin"
 # bash takes a second and a half for the most
 MANY, MOST = ({f"SERVICE_{number}": "tcp://10.0.0.1:80" for number in range(count)} for count in (5_000, 20_000))

@@ -17,6 +17,8 @@ import pytest
 from tests.helpers.files import WATCHDOG
 from tests.shims.sandbox import LINES, Ran, Sandbox, no_shell_above, script, start
 
+pytestmark = pytest.mark.slow  # a sandbox in which something fails, in every shell
+
 MARKER = b"UNCHANGED "
 WAYS = ["agent-shell.sh", "agent-command.sh"]
 

@@ -13,6 +13,8 @@ import pytest
 from tests.shims.sandbox import LINES, STDOUTS, Ran, Sandbox
 from tests.shims.shapes import BASH_SHAPES, SHAPES, SHORTENED, SHORTENED_WITH_STDERR
 
+pytestmark = pytest.mark.slow  # each shape of a command in real shells, twice
+
 COMMANDS = SHAPES | BASH_SHAPES
 QUICK = "merged"  # as most harnesses start a shell: stderr in the same pipe
 _SAME = rb", above in ([^\r\n]*)\](\r?\n)"

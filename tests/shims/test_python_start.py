@@ -13,6 +13,8 @@ import pytest
 from readcache.cli import shim_files
 from tests.shims.sandbox import LINES, Sandbox, make_sandbox, script, start
 
+pytestmark = pytest.mark.slow  # many starts of Python
+
 WAYS = ["agent-shell.sh", "agent-command.sh"]
 COMMAND = "cat f; echo done; exit 3"
 

@@ -9,6 +9,8 @@ import pytest
 from readcache.cli.main import main
 from tests.shims.sandbox import LINES, Sandbox, start
 
+pytestmark = pytest.mark.slow  # many shells
+
 WAYS = ("agent-shell.sh", "agent-command.sh")
 # As Codex CLI 0.169 puts it: the environment is kept by hand, since the snapshot may change it.
 SNAPSHOT = """kept_set="${{BASH_ENV+x}}"

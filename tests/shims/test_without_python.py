@@ -18,6 +18,8 @@ from readcache.cli import shim_files
 from readcache.cli.main import main
 from tests.shims.sandbox import LINES, OTHER, PATIENT, Sandbox, make_client, make_sandbox, served, start
 
+pytestmark = pytest.mark.slow  # sandboxes without Python
+
 APPLETS = ("sh", "cat", "head", "tail", "sed", "nl", "sleep", "wc", "env", "mkdir")
 MARKER = "[FILE_UNCHANGED "
 

@@ -17,6 +17,7 @@ class TestPlainHost(Conformance):
     host = PlainHost()
 
 
+@pytest.mark.slow  # the quick suite has it with the default policy
 class TestPlainHostWithEverythingSwitchedOn(Conformance):
     host = PlainHost(policy="max")
 

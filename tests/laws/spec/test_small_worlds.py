@@ -26,8 +26,10 @@ EVENTS = {
 }
 
 
-@pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("depth", [3, pytest.param(4, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("policy", "depth"),
+    [("default", 3), *(pytest.param(policy, 4, marks=pytest.mark.slow) for policy in POLICIES)],
+)
 def test_the_promise_holds_in_every_small_world(policy: str, depth: int) -> None:
     tried = explore(POLICIES[policy], depth)
     assert set(tried.events) == EVENTS
