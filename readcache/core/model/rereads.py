@@ -3,6 +3,7 @@ the log.
 
     cat app.py         ->  [FILE_UNCHANGED …: app.py lines 1-80, …]
     head -n 60 app.py  ->  an immediate reread: the tokens that the marker saved no longer count as saved
+    (a read of mostly other lines is none: the reader goes on in the file)
 
     compacted          ->  app.py lines 1-80 are gone; a restored section has lines 1-40
     head -n 30 app.py  ->  a reread, answered by a marker that names the section
@@ -24,6 +25,7 @@ from readcache.core.model.unconfirmed import lacks_text
 WITHIN = 3
 # Answers whose lines are still unknown because they have not reached the reader yet.
 MOST_PENDING = 64
+Lines = dict[str, tuple[Span, ...]]  # of files, by path
 
 
 @dataclass(slots=True)
@@ -33,7 +35,7 @@ class _Left:
     call: int
     batch: str
     request: str
-    lines: dict[str, tuple[Span, ...]]
+    lines: Lines
     is_open: bool = True
 
 
@@ -92,7 +94,7 @@ class RereadDetector:
         if not answer.before:
             return []
         asked = lines_of(event, shown=True)
-        return self._close_reread(left for left in answer.before if _has_half(left, asked))
+        return self._close_reread(left for left in answer.before if asks_again(left.lines, asked))
 
     def _close_reread(self, found: Iterable[_Left]) -> list[int]:
         """Close the omissions that are still open. Return the numbers of their calls."""
@@ -114,13 +116,16 @@ def _is_repeat(account: Account, left: _Left) -> bool:
     return account.request == left.request and account.reason is Reason.INSISTED
 
 
-def _has_half(left: _Left, asked: dict[str, tuple[Span, ...]]) -> bool:
-    """Return True if at least half of the omitted lines are requested now."""
-    again = sum(size_of(lines) - size_of(subtract(lines, asked.get(path, ()))) for path, lines in left.lines.items())
-    return 0 < sum(map(size_of, left.lines.values())) <= 2 * again
+def asks_again(omitted: Lines, asked: Lines) -> bool:
+    """Return True if a request asks for omitted lines again: for at least half of them, and for at most as many other
+    lines of their files."""
+    known = {path: asked.get(path, ()) for path in omitted}
+    others = sum(size_of(subtract(spans, omitted[path])) for path, spans in known.items())
+    again = sum(map(size_of, known.values())) - others
+    return 0 < sum(map(size_of, omitted.values())) <= 2 * again and others <= again
 
 
-def lines_of(event: Delivered, *, shown: bool) -> dict[str, tuple[Span, ...]]:
+def lines_of(event: Delivered, *, shown: bool) -> Lines:
     """Return the lines of files that an answer omitted, by path. If `shown`, include the lines that it showed."""
     spans: dict[str, list[Span]] = {}
     for path, span in _spans(event, shown=shown):
