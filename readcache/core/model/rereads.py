@@ -3,7 +3,6 @@ the log.
 
     cat app.py         ->  [FILE_UNCHANGED …: app.py lines 1-80, …]
     head -n 60 app.py  ->  an immediate reread: the tokens that the marker saved no longer count as saved
-    (a read of mostly other lines is none: the reader goes on in the file)
 
     compacted          ->  app.py lines 1-80 are gone; a restored section has lines 1-40
     head -n 30 app.py  ->  a reread, answered by a marker that names the section
@@ -16,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from readcache.core.model.events import Account, Delivered, MappedSpan, Moment, Origin
+from readcache.core.model.events import Account, Amended, Delivered, MappedSpan, Moment, Origin
 from readcache.core.model.reply import Outcome, Reason
 from readcache.core.model.spans import Span, merge_spans, subtract
 from readcache.core.model.unconfirmed import lacks_text
@@ -67,7 +66,7 @@ class RereadDetector:
     def deliver(self, event: Delivered, account: Account) -> list[int]:
         """Record an answer. Return the numbers of the calls whose omissions it read again."""
         when, own = event.when, None
-        before = [left for left in self._recent if _is_after(when, left)]
+        before = [left for left in self._recent if comes_after(when, left.call, left.batch, WITHIN + 1)]
         repeated = self._close_reread(left for left in before if _is_repeat(account, left))
         if account.outcome is not Outcome.FULL:
             own = _Left(when.call, when.batch, account.request, {}, is_open=not event.unconfirmed)
@@ -106,10 +105,11 @@ class RereadDetector:
         return calls
 
 
-def _is_after(when: Moment, left: _Left) -> bool:
-    """Return True if the call came soon after the omission, and its model had seen the omission."""
-    at_once = bool(when.batch) and when.batch == left.batch
-    return not at_once and not 0 <= when.started < left.call and when.call - left.call - 1 <= WITHIN
+def comes_after(when: Moment, call: int, batch: str, within: int) -> bool:
+    """Return True if a call came at most `within` calls after the call number `call`, and its model had seen the answer
+    to that call. `batch`: the batch of that call."""
+    at_once = bool(when.batch) and when.batch == batch
+    return not at_once and not 0 <= when.started < call and 0 < when.call - call <= within
 
 
 def _is_repeat(account: Account, left: _Left) -> bool:
@@ -125,7 +125,7 @@ def asks_again(omitted: Lines, asked: Lines) -> bool:
     return 0 < sum(map(size_of, omitted.values())) <= 2 * again and others <= again
 
 
-def lines_of(event: Delivered, *, shown: bool) -> Lines:
+def lines_of(event: Delivered | Amended, *, shown: bool) -> Lines:
     """Return the lines of files that an answer omitted, by path. If `shown`, include the lines that it showed."""
     spans: dict[str, list[Span]] = {}
     for path, span in _spans(event, shown=shown):
@@ -133,7 +133,7 @@ def lines_of(event: Delivered, *, shown: bool) -> Lines:
     return {path: merge_spans(found) for path, found in spans.items()}
 
 
-def _spans(event: Delivered, *, shown: bool) -> Iterator[tuple[str, Span]]:
+def _spans(event: Delivered | Amended, *, shown: bool) -> Iterator[tuple[str, Span]]:
     for marker in event.markers:
         if marker.path is not None:
             yield marker.path, (marker.start, marker.end)
