@@ -187,7 +187,7 @@ def report_command(options: argparse.Namespace, settings: Settings) -> int:
     from readcache.report.page.page import session_page
 
     source, agent = options.source or "", options.agent or ""
-    if source and os.path.exists(source):
+    if is_file := bool(source) and os.path.exists(source):
         # Use the option only: the environment names the caller's session, which is not in the file.
         title, about, records = _from_file(source, options.session or "", settings.policy)
     else:
@@ -197,7 +197,7 @@ def report_command(options: argparse.Namespace, settings: Settings) -> int:
     output = options.output or os.path.join(state_directory(), "report.html")
     if not options.output:
         os.makedirs(state_directory(), mode=0o700, exist_ok=True)
-    write_html(output, session_page(records, title, about, agent), "; it holds what the agent saw")
+    write_html(output, session_page(records, title, about, agent, is_live=not is_file), "; it holds what the agent saw")
     if not options.output and sys.stdout.isatty():
         import webbrowser
 

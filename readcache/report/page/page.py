@@ -35,11 +35,14 @@ _KEYS = (
 )
 
 
-def session_page(records: Sequence[Record], title: str, about: Mapping[str, str], agent_id: str = "") -> Iterator[str]:
+def session_page(
+    records: Sequence[Record], title: str, about: Mapping[str, str], agent_id: str = "", *, is_live: bool = True
+) -> Iterator[str]:
     """Yield the page in parts.
 
     `records`: the records of one session, of every reader. `about`: facts for the head of the page. `agent_id`: the
-    reader that the page shows; "" for all. Raise LookupError if nothing was recorded of this reader.
+    reader that the page shows; "" for all. `is_live`: False for a recording, whose agent saw no markers. Raise
+    LookupError if nothing was recorded of this reader.
     """
     records = as_counted(records)
     timelines = timelines_of(records, agent_id)
@@ -51,7 +54,7 @@ def session_page(records: Sequence[Record], title: str, about: Mapping[str, str]
         facts["began"] = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(min(times)))
         facts["lasted"] = f"{(max(times) - min(times)) / 60:,.0f} min"
     skip = '<a class="skip" href="#calls-1">To the calls</a>\n'
-    main = _main(records, title, timelines, min(times, default=0.0))
+    main = _main(records, title, timelines, min(times, default=0.0), is_live=is_live)
     links = _links(timelines)
     yield from whole_page("report", title, facts, main, _hint(), links=links, skip=skip, script="page.js")
 
@@ -67,7 +70,9 @@ def _links(timelines: Sequence[Timeline]) -> str:
     return f'<nav aria-label="Readers"><ul>{links}</ul></nav>'
 
 
-def _main(records: Sequence[Record], title: str, timelines: Sequence[Timeline], began: float) -> Iterator[str]:
+def _main(
+    records: Sequence[Record], title: str, timelines: Sequence[Timeline], began: float, *, is_live: bool
+) -> Iterator[str]:
     totals = Totals()
     for timeline in timelines:
         for call in ReaderFold(title, timeline.agent_id, None).take(records):
@@ -76,19 +81,19 @@ def _main(records: Sequence[Record], title: str, timelines: Sequence[Timeline], 
     yield f'<p class="verdict">{net_paragraph(totals)}</p>\n'
     markers = sum(timeline.markers for timeline in timelines)
     steps = [step for timeline in timelines for step in timeline.steps if step.record.agent_id == timeline.agent_id]
-    yield from _totals(totals, markers, [event for step in steps for event in step.events])
+    rates = fault_rates(totals) if is_live else dict.fromkeys(("markers", "calls"), "not known: recorded")
+    yield from _totals(totals, markers, rates, [event for step in steps for event in step.events])
     yield "</section>\n"
     for nth, timeline in enumerate(timelines, 1):
         yield from _reader(timeline, nth, began, single=len(timelines) == 1)
 
 
-def _totals(totals: Totals, markers: int, events: Sequence[Event]) -> Iterator[str]:
+def _totals(totals: Totals, markers: int, rates: Mapping[str, str], events: Sequence[Event]) -> Iterator[str]:
     """Yield the totals, with the same figures as `readcache gain`, and the reasons."""
     counts = totals.counts
     output = counts["output_chars"]
     share = f" · {100 * totals.chars_net / output:.1f}&nbsp;%" if output else ""
     restored = sum(isinstance(event, Delivered) and event.origin is Origin.RESTORED for event in events)
-    rates = fault_rates(totals)
     rows = (
         ("calls judged", number(counts["calls"])),
         ("calls not judged", number(counts["missed"])),

@@ -25,7 +25,7 @@ _LINES = {
 WIDTH = 100  # columns, if stdout is not a terminal
 MOST_TOOLS = 8
 NAME = 18  # characters of the name of a tool or a strategy
-NO_FAULT_RATE = "No fault rate: a recording does not react to markers. `readcache gain` has the rate of live sessions."
+NO_FAULT_RATE = "No fault rate: a recording does not react to markers. `readcache gain` has it for live sessions."
 
 Table = list[tuple[str | int, ...]]
 
