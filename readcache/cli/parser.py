@@ -133,7 +133,7 @@ def _add_looks(alone: Any, add: Any) -> None:
     _value(gain, "--model NAME", "model whose prices count, from the table of `readcache replay`")
     form = gain.add_mutually_exclusive_group()
     _flag(form, *_JSON)
-    _flag(form, "--short", "print one line for today, for a status bar")
+    _flag(form, "--short", "print one line for a status bar: of today, unless --since is given")
     _value(form, *_HTML)
     replay = alone("replay", "estimate savings from your recorded conversations", "~/.claude/projects")
     text = "a transcript or a directory of them (default: where hosts keep them)"

@@ -24,7 +24,8 @@ from readcache.process.settings import Settings
 from readcache.process.state import is_missing, require_recorded, state_directory
 from readcache.process.tidy import seconds_of
 from readcache.report import DIMENSIONS
-from readcache.report.gain import ASCII_BLOCK, FULL_BLOCK, WIDTH, gain_json, gain_table, short_line
+from readcache.report.gain import ASCII_BLOCK, FULL_BLOCK, WIDTH, gain_json, gain_table
+from readcache.report.net import short_line
 from readcache.report.totals import Asked, Gain
 
 SHOWN = ("day", "host", "tool", "reason")  # groups of the table if the user names none
@@ -37,17 +38,21 @@ def gain_command(options: argparse.Namespace, settings: Settings) -> int:
     does not prove every omission."""
     spec = settings.store_spec()
     if options.short:
-        say(_short(spec))
+        say(_short(spec, options))
         return 0
     require_recorded(spec)
-    price, asked = _price(options.price), _asked(options)
-    if options.model:
-        from readcache.report.replay.bills import built_in_prices, prices_of
+    price, (asked, listed) = _price(options.price), _asked(options)
+    found = _found(spec, options, Gain(asked))
+    _print(found, options, listed if price is None else price)
+    if not (options.html or options.json):
+        for line in coverage_lines(spec):
+            say(line)
+    return 0 if found.sessions and found.proof.proven == found.proof.markers else 1
 
-        model = prices_of(options.model, built_in_prices())
-        asked = replace(asked, prices=model.ratios, seconds=model.seconds)
-        price = model.input if price is None else price
-    found = Gain(asked)
+
+def _found(spec: str, options: argparse.Namespace, found: Gain) -> Gain:
+    """Return `found` with the store's readers that the query is for. Raise ReadcacheError if there is none of the given
+    session or agent."""
     with closing(open_store(spec)) as store:
         # The environment does not choose: an agent may run this command in its own.
         if not (readers := contexts(store, options.session, options.agent)) and (options.session or options.agent):
@@ -55,37 +60,38 @@ def gain_command(options: argparse.Namespace, settings: Settings) -> int:
         for session, agent, _, newest in readers:
             if found.asked.since is None or newest >= found.asked.since:
                 found.add_reader(session, agent, store.records(session, agent))
-    _print(found, options, price)
-    if not (options.html or options.json):
-        for line in coverage_lines(spec):
-            say(line)
-    return 0 if found.sessions and found.proof.proven == found.proof.markers else 1
+    return found
 
 
-def _short(spec: str) -> str:
-    """Return the line for a status bar, or a line about a failure."""
-    # Read only today's readers, so that the time does not grow with the store. A status bar shows stdout, so failures
-    # are reported there.
+def _short(spec: str, options: argparse.Namespace) -> str:
+    """Return the line for a status bar, of today unless the options name other days; or a line about a failure."""
+    when = "" if options.since or options.until else " today"
+    if when:  # so that the time does not grow with the store
+        options.since = options.until = _local_day(time.time()).isoformat()
     if is_missing(spec):
         return short_line(None)
-    found = Gain(Asked(_local_day, _local_day(time.time()), by=()), proves=False)
+    asked, _ = _asked(options)
     try:
-        with closing(open_store(spec)) as store:
-            for session, agent, _, newest in store.sessions():
-                if _local_day(newest) >= found.asked.today:
-                    found.add_reader(session, agent, store.records(session, agent))
+        found = _found(spec, options, Gain(replace(asked, by=()), proves=False))
         problem = next(filter(None, (host.problem() for host in coverage(spec))), "")
-    except StoreError:
+    except StoreError:  # a status bar shows stdout
         return "readcache: the store cannot be read, see `readcache doctor`"
-    return f"readcache: {problem}" if problem else short_line(found)
+    return f"readcache: {problem}" if problem else short_line(found.total, when)
 
 
-def _asked(options: argparse.Namespace) -> Asked:
+def _asked(options: argparse.Namespace) -> tuple[Asked, float | None]:
+    """Return the query, and the price of the model if one is named: dollars for a million input tokens."""
     now = time.time()
     by = (options.by,) if options.by else DIMENSIONS if options.json or options.html else SHOWN
     since = None if options.since is None else seconds_of(options.since, now, "--since")
     until = None if options.until is None else seconds_of(options.until, now, "--until", is_end=True)
-    return Asked(_local_day, _local_day(now), since, until, by)
+    asked = Asked(_local_day, _local_day(now), since, until, by)
+    if not options.model:
+        return asked, None
+    from readcache.report.replay.bills import built_in_prices, prices_of
+
+    model = prices_of(options.model, built_in_prices())
+    return replace(asked, prices=model.ratios, seconds=model.seconds), model.input
 
 
 def _local_day(at: float) -> datetime.date:
@@ -181,7 +187,7 @@ def report_command(options: argparse.Namespace, settings: Settings) -> int:
     from readcache.report.page.page import session_page
 
     source, agent = options.source or "", options.agent or ""
-    if source and os.path.exists(source):
+    if is_file := bool(source) and os.path.exists(source):
         # Use the option only: the environment names the caller's session, which is not in the file.
         title, about, records = _from_file(source, options.session or "", settings.policy)
     else:
@@ -191,7 +197,7 @@ def report_command(options: argparse.Namespace, settings: Settings) -> int:
     output = options.output or os.path.join(state_directory(), "report.html")
     if not options.output:
         os.makedirs(state_directory(), mode=0o700, exist_ok=True)
-    write_html(output, session_page(records, title, about, agent), "; it holds what the agent saw")
+    write_html(output, session_page(records, title, about, agent, is_live=not is_file), "; it holds what the agent saw")
     if not options.output and sys.stdout.isatty():
         import webbrowser
 

@@ -191,7 +191,7 @@ def watched(cursor: Cursor, session: str, height: int) -> Panel:
         when, reader, _, what, size, label = row(record)
         style = "green" if "saved" in size else "red" if what.startswith("failed") else ""
         table.add_row(when.partition(" ")[2], reader, what, size, Text(label), style=style)
-    sums = f"{counts['calls']:,} calls, {counts['tokens_saved']:,} tokens saved, {counts['bounces']:,} asked again"
+    sums = f"{counts['calls']:,} calls, {counts['tokens_saved']:,} tokens omitted, {counts['bounces']:,} asked again"
     title = Text(
         f"{one_line(session)}, {one_line(cursor.agent_id)}: {sums}; about {in_view:,} tokens of results in view"
     )

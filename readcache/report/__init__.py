@@ -9,7 +9,7 @@ COUNTERS = {
     "output_chars": "characters that they printed, if the harness shows them",
     "shown_chars": "characters shown of these outputs, including markers",
     "tokens_saved": "tokens saved, minus the markers and the bounces",
-    "bounces": "omissions whose bytes were requested again",
+    "bounces": "omissions whose bytes, and not mostly others, were requested again",
     "tokens_bounced": "tokens of these omissions, which no longer count as saved",
     "removed_chars": "shown characters that left the conversation later: pruned, cleared, truncated or compacted",
     "reread_calls": "calls that read text again within 20 calls after it left the conversation",

@@ -27,6 +27,7 @@ from readcache.core.model.records import event_for
 from readcache.core.model.reply import Outcome, Reason
 from readcache.core.model.unconfirmed import counted
 from readcache.core.model.view import View
+from readcache.report.faults import Faults
 from readcache.report.log_check import LogCheck
 
 PRICES = Policy().prices  # the ratios with which a session weighs its omissions
@@ -47,7 +48,9 @@ class AnsweredCall:
     number: int = 0  # from 1; 0 if it is not an answered call
     is_shortened: bool = False
     counts: Counter[str] = field(default_factory=Counter)  # its changes of the counters of `Session.stats`
-    later: int = 0  # number of later calls that also carried it
+    unit: float = PRICES.chars_per_token  # characters that count as one token
+    markers: int = 0  # that the reader was shown
+    faults: int = 0  # markers whose bytes were requested again, see `Faults`
     turns: float = 0.0  # cost in tokens of the turns in which the reader requested its lines again
     price: float = 0.0  # cost of each of its tokens while it was carried
     expiries: int = 0  # pauses before it in which the prompt cache was lost
@@ -66,27 +69,35 @@ class AnsweredCall:
     def sums(self) -> dict[str, float]:
         """Return what the call adds to each sum that `readcache gain --json` has beside the session's counters.
 
-        Characters are counted. Tokens are estimates. The unit of the `priced_` sums is a token (or character) of input
-        that no cache holds. A text is written to the provider's cache once. Each later call that carried the text reads
-        it from there. An immediate reread costs what it requested again, and a turn.
+        The unit of the `priced_` sums is a token (or character) of input that no cache holds. A text is written to the
+        provider's cache once. Each later call that carried the text reads it from there. An immediate reread costs what
+        it requested again, and a turn.
         """
         counts, price = self.counts, self.price
         reread = self.chars if counts["tokens_bounced"] else 0
         was_in_view = self.is_shortened and not counts["reread_answered"]  # its lines had not left the conversation
+        priced = {"tokens": self.chars * price, "bounced": reread * price, "output": counts["output_chars"] * price}
+        net = priced["tokens"] - priced["bounced"] - self.unit * self.turns
         return {
             "results_cut": self.is_shortened,
+            "markers": self.markers,
+            "faults": self.faults,
             "rereads_in_view": was_in_view + sum(counts[reason.value] for reason in _SHOWN_AGAIN),
             "rereads_in_view_answered": was_in_view,
             "results_cut_chars": counts["output_chars"] if self.is_shortened else 0,
             "chars_saved": self.chars,
             "chars_bounced": reread,
-            "priced_tokens": self.tokens * price,
-            "priced_bounced": counts["tokens_bounced"] * price,
+            **{f"priced_{name}": chars / self.unit for name, chars in priced.items()},
             "priced_turns": self.turns,
-            "priced_net": (self.tokens - counts["tokens_bounced"]) * price - self.turns,
-            "priced_chars_net": (self.chars - reread) * price - PRICES.chars_per_token * self.turns,
-            "priced_output_chars": counts["output_chars"] * price,
+            "priced_net": net / self.unit,
+            "priced_chars_net": net,
+            "priced_output_chars": priced["output"],
         }
+
+
+def chars_per_token() -> float:
+    """Return the number of characters that count as one token in every priced sum of a session."""
+    return PRICES.chars_per_token
 
 
 class ReaderFold:
@@ -99,7 +110,8 @@ class ReaderFold:
         self._session, self._agent, self._check = session, agent, check
         self._prices, self._seconds = prices, seconds
         self._expiries, self._asked_at = 0, float("inf")
-        self._view = View()
+        self._view, self._unit = View(), chars_per_token()
+        self._faults = Faults(self._view)
         self._calls: list[AnsweredCall] = []
         self._by_number: dict[int, AnsweredCall] = {}
         self._by_id: dict[str, AnsweredCall] = {}
@@ -120,6 +132,8 @@ class ReaderFold:
         if self._check is not None:
             self._check.take(event)
         before, immediate_rereads, carried = view.calls.counts.copy(), len(view.calls.immediate_rereads), view.carried
+        for number in self._faults.take(event):
+            self._by_number[number].faults += 1
         view.apply(event)
         if isinstance(event, Delivered) and event.account is not None:
             self._answer(event, event.account.host, event.account.tool, at)
@@ -130,11 +144,13 @@ class ReaderFold:
             self._end([call_id for call_id in self._carried if not view.is_visible(call_id)])
 
     def _note_account(self, call_id: str) -> None:
-        """Note the reason and the outcome of the call's answer, if they are known by now."""
-        found = (counted(delivery.event) for delivery in self._view.of_call(call_id))
-        if (account := next((one for one in found if one is not None), None)) is not None:
-            call = self._by_id[call_id]
-            call.reason, call.is_shortened = account.reason.value, account.outcome is not Outcome.FULL
+        """Note the reason, the outcome and the markers of the call's answer, if they are known by now."""
+        for event in (delivery.event for delivery in self._view.of_call(call_id)):
+            if (account := counted(event)) is not None:
+                call = self._by_id[call_id]
+                call.reason, call.is_shortened = account.reason.value, account.outcome is not Outcome.FULL
+                shown = call.markers or sum(marker.line >= 0 for marker in event.markers)
+                call.markers = shown if call.is_shortened else 0  # a marker that leaves later was shown all the same
 
     def _answer(self, event: Delivered, host: str, tool: str, at: float) -> None:
         """Record an answered call. A call that is answered again stays one call, with the last answer."""
@@ -147,6 +163,7 @@ class ReaderFold:
             call = AnsweredCall(at, self._session, "", "", "", event.when.call)
             self._calls.append(call)
         call.at, call.host, call.tool, call.expiries = at, host, tool, self._expiries
+        call.unit, call.markers = self._unit, 0
         self._by_number[event.when.call] = self._by_id[event.call_id] = self._carried[event.call_id] = call
 
     def _book(
@@ -172,12 +189,12 @@ class ReaderFold:
             call.counts.subtract(moved)
             omission = self._by_number[number]
             omission.counts.update(moved)
-            omission.turns += self._prices.of_turn(carried // PRICES.chars_per_token)
+            omission.turns += self._prices.of_turn(carried / self._unit)
 
     def _end(self, call_ids: Iterable[str]) -> None:
         """Set the prices of these calls, which are no longer carried."""
         for call_id in call_ids:
             call = self._carried.pop(call_id)
-            call.later = self._view.calls.number - call.number
+            later = self._view.calls.number - call.number  # calls that also carried it
             again = (self._expiries - call.expiries) * (self._prices.write - self._prices.read)
-            call.price = self._prices.while_carried(call.later) + again
+            call.price = self._prices.while_carried(later) + again

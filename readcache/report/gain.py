@@ -1,4 +1,4 @@
-"""Report savings: a table, one line for a status bar, and a JSON object with the same numbers."""
+"""Report savings: a table, and a JSON object with the same numbers."""
 
 from __future__ import annotations
 
@@ -6,16 +6,26 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from typing import Any
 
-from readcache.core.model.calls import MISSED
 from readcache.report import COUNTERS, many, share
 from readcache.report.answered import AnsweredCall
 from readcache.report.log_check import MOST_NAMED
+from readcache.report.net import (
+    ESTIMATES,
+    OF_OUTPUT,
+    TOO_FEW,
+    UNIT,
+    Net,
+    coverage_of,
+    fault_rates,
+    net_of,
+    net_sentence,
+)
 from readcache.report.totals import Gain, Totals
 
 SUMS = tuple(AnsweredCall(0, "", "", "", "").sums())  # the names of the other sums
 WIDTH = 100  # columns; a narrow terminal has fewer
 LABEL, CELL = 36, 11  # columns of a row's name, and the least for each span of days
-NAME, NUMBERS, BAR = 24, 51, 30  # columns of a group: the least for its name, for its numbers, the most for its bar
+NAME, NUMBERS, BAR = 24, 53, 30  # columns of a group: the least for its name, for its numbers, the most for its bar
 MOST_ROWS = 31  # groups, if the query is for one dimension
 FEW_ROWS = 8  # groups, if the query is for several dimensions
 FULL_BLOCK, ASCII_BLOCK = "█", "#"
@@ -26,8 +36,8 @@ Table = list[tuple[str | int, ...]]
 
 
 def gain_json(gain: Gain, price: float | None = None) -> dict[str, Any]:
-    """Return the report as one JSON object. `counters` has the counters of `readcache stats --json`. `price`: money for
-    a million tokens of input."""
+    """Return the report as one JSON object. `net` is None if there are too few calls. `counters` has the counters of
+    `readcache stats --json`. `price`: money for a million tokens of input."""
     return {
         "sessions": len(gain.sessions),
         "first_day": gain.first.isoformat() if gain.first else None,
@@ -44,7 +54,9 @@ def gain_json(gain: Gain, price: float | None = None) -> dict[str, Any]:
 def _object(totals: Totals, price: float | None) -> dict[str, Any]:
     counters = dict.fromkeys(COUNTERS, 0) | {name: count for name, count in sorted(totals.counts.items()) if count}
     money = {} if price is None else {"money": round(totals.sums["priced_net"] * price / 1e6, 6)}
-    return {"counters": counters, **{name: round(totals.sums[name], 2) for name in SUMS}, **money}
+    found = net_of(totals)
+    net = found and {"input_tokens": found.tokens, "share_of_tool_output": round(found.tokens / (found.output or 1), 4)}
+    return {"net": net, "counters": counters, **{name: round(totals.sums[name], 2) for name in SUMS}, **money}
 
 
 def gain_table(
@@ -54,13 +66,15 @@ def gain_table(
 
     `price`: dollars for a million tokens of input that no cache holds. `block`: a character for bars. `width`: in
     columns; lines of text may be longer."""
-    yield from _head(gain)
+    yield from _head(gain, price)
     if gain.sessions:
         yield ""
         yield _sums(gain, price, width)
+        if net_of(gain.total) is None:
+            yield TOO_FEW
         if len(gain.by) > 1 and "day" in gain.by:
             days = min(DAYS, width - 24)
-            yield f"saved, last {days} days |{_spark(gain, LEVELS[block], days)}|"
+            yield f"omitted, last {days} days |{_spark(gain, LEVELS[block], days)}|"
         for dimension, groups in gain.by.items():
             if dimension != "day" or len(gain.by) == 1:
                 yield ""
@@ -93,68 +107,73 @@ def _proof(gain: Gain) -> Iterator[str]:
         yield f"not counted: commands that neither read nor write a file: not recorded by {' or '.join(doors)}"
 
 
-def short_line(gain: Gain | None) -> str:
-    """Return one line about today, for a status bar. `gain`: None if there is no store."""
-    if gain is None:
-        return "readcache: no calls yet"
-    today = gain.windows["today"]
-    calls, saved = today.counts["calls"], today.counts["tokens_saved"]
-    if not calls:
-        return "readcache: no calls yet today"
-    seen = f"{calls:,} of {calls + missed:,}" if (missed := today.counts[MISSED]) else f"{calls:,}"
-    made = f"{seen} call{'' if calls + missed == 1 else 's'} today"
-    if not saved and (would := today.counts["tokens_saved_if_on"]):
-        return f"readcache only advises: {_size(would)} tokens would be saved, {made}"
-    net = share(today.chars_net, today.counts["output_chars"])
-    return f"readcache: {net} saved, {_size(saved)} tokens, {made}"
-
-
-def _head(gain: Gain) -> Iterator[str]:
-    calls = gain.total.counts["calls"]
-    if not calls:
+def _head(gain: Gain, price: float | None) -> Iterator[str]:
+    if not gain.sessions:
         yield "no calls in that time" if gain.asked.has_bounds else "no calls yet"
         return
+    yield net_sentence(gain.total, price)
     since = f" since {gain.first.isoformat()}" if gain.first else ""
-    yield f"{many(len(gain.sessions), 'session')}, {many(calls, 'call')}{since}"
+    yield f"readcache judged {coverage_of(gain.total)} in {many(len(gain.sessions), 'session')}{since}."
     yield from gain.coverage()
-    yield "Tokens are estimates: by each session's Policy.count_tokens, else a quarter of the characters."
+    yield ESTIMATES
 
 
 def _rows(gain: Gain, price: float | None) -> Iterator[tuple[str, Callable[[Totals], str]]]:
-    yield "calls", lambda t: f"{t.counts['calls']:,}"
-    if gain.total.counts["removed_chars"]:
-        yield "  soon read again what had left", lambda t: f"{t.counts['reread_calls']:,}"
-        yield "    answered by a restored section", lambda t: f"{t.counts['reread_answered']:,}"
-    yield "  asked for what still stood there", lambda t: f"{t.sums['rereads_in_view']:,}"
-    yield "    answered by a marker", lambda t: f"{t.sums['rereads_in_view_answered']:,}"
+    counts = gain.total.counts
+    yield "calls judged", _count("calls")
+    if counts["removed_chars"]:
+        yield "  re-read after compaction", _count("reread_calls")
+        yield "    answered by the restored section", _count("reread_answered")
+    yield "  re-reads of visible lines", _sum("rereads_in_view")
+    yield "    of these, shortened", _sum("rereads_in_view_answered")
     yield (
-        "  provoked by a marker: bounces",
+        "  shortened, then asked for again",
         lambda t: f"{t.counts['bounces']:,} ({share(t.counts['bounces'], t.sums['results_cut'])})",
     )
-    yield "prompt caches that a marker broke", lambda t: f"{t.counts['cache_writes']:,}"
-    yield "output of tools, characters", lambda t: f"{t.counts['output_chars']:,}"
-    yield "results with something left out", lambda t: f"{t.sums['results_cut']:,}"
-    if gain.total.counts["unconfirmed"]:
-        yield "  unconfirmed: counted as shown in full", lambda t: f"{t.counts['unconfirmed']:,}"
-    yield "saved, tokens net of markers", lambda t: f"{t.saved:,}"
-    yield "  bounced: asked for again at once", lambda t: _less(t.counts["tokens_bounced"])
-    yield "  left", lambda t: f"{t.counts['tokens_saved']:,}"
-    yield "  of the results that were cut", lambda t: share(t.chars_net, t.sums["results_cut_chars"])
-    yield "  of all output that readcache saw", lambda t: share(t.chars_net, t.counts["output_chars"])
-    yield "priced while carried, input tokens", lambda t: f"{t.sums['priced_tokens']:,.0f}"
-    yield "  what bounced", lambda t: _less(t.sums["priced_bounced"])
-    yield "  a turn for each bounce", lambda t: _less(t.sums["priced_turns"])
-    yield "  left", lambda t: f"{t.sums['priced_net']:,.0f}"
-    yield "  of all output, priced alike", lambda t: share(t.sums["priced_chars_net"], t.sums["priced_output_chars"])
-    if price is not None:
-        yield f"  in money, at {price:g} a million tokens", lambda t: f"{t.sums['priced_net'] * price / 1e6:,.2f}"
-    if gain.total.counts["removed_chars"]:
-        yield "characters that left the view later", lambda t: f"{t.counts['removed_chars']:,}"
-    if gain.total.counts["tokens_saved_if_on"]:
-        yield "only advised, not saved: tokens", lambda t: f"{t.counts['tokens_saved_if_on']:,}"
+    yield "fault rate, per 1,000 markers", lambda t: fault_rates(t)["markers"]
+    yield "fault rate, per 1,000 calls", lambda t: fault_rates(t)["calls"]
+    yield "prompt caches broken by a marker", _count("cache_writes")
+    yield "tool output, characters", _count("output_chars")
+    yield "results shortened", _sum("results_cut")
+    if counts["unconfirmed"]:
+        yield "  unconfirmed, counted as full", _count("unconfirmed")
+    yield "omitted tokens, less the markers", lambda t: f"{t.saved:,}"
+    yield "  asked for again", lambda t: _less(t.counts["tokens_bounced"])
+    yield "  left", _count("tokens_saved")
+    yield "    of the shortened results", lambda t: share(t.chars_net, t.sums["results_cut_chars"])
+    yield "    of all tool output", lambda t: share(t.chars_net, t.counts["output_chars"])
+    if counts["removed_chars"]:
+        yield "characters removed later", _count("removed_chars")
+    if counts["tokens_saved_if_on"]:
+        yield "only advised, not omitted: tokens", _count("tokens_saved_if_on")
     for cause in ("internal_error", "store_failed"):
-        if gain.total.counts[cause]:
-            yield f"shown in full after {cause}", lambda t, cause=cause: f"{t.counts[cause]:,}"  # type: ignore[misc]
+        if counts[cause]:
+            yield f"shown in full after {cause}", _count(cause)
+    if net_of(gain.total) is not None:
+        yield from _worth(price)
+
+
+def _worth(price: float | None) -> Iterator[tuple[str, Callable[[Totals], str]]]:
+    """Yield the rows that end in the net saving. Their cells say so if there are too few calls."""
+    rows: list[tuple[str, Callable[[Totals, Net], str]]] = [
+        (f"saved, {UNIT}", lambda t, _: f"{t.sums['priced_tokens']:,.0f}"),
+        ("  asked for again", lambda t, _: _less(t.sums["priced_bounced"])),
+        ("  a turn for each request again", lambda t, _: _less(t.sums["priced_turns"])),
+        (f"net, {UNIT}", lambda _, net: f"{net.tokens:,}"),
+        (f"net, {OF_OUTPUT}", lambda _, net: net.part),
+    ]
+    if price is not None:
+        rows.append((f"net, dollars at {price:g} a million", lambda _, net: f"{net.tokens * price / 1e6:,.2f}"))
+    for label, cell in rows:
+        yield label, lambda t, cell=cell: cell(t, net) if (net := net_of(t)) else "too few"  # type: ignore[misc]
+
+
+def _count(name: str) -> Callable[[Totals], str]:
+    return lambda totals: f"{totals.counts[name]:,}"
+
+
+def _sum(name: str) -> Callable[[Totals], str]:
+    return lambda totals: f"{totals.sums[name]:,}"
 
 
 def _spark(gain: Gain, levels: str, count: int) -> str:
@@ -172,7 +191,7 @@ def _bars(dimension: str, groups: Mapping[str, Totals], block: str, most: int, w
     long = min(BAR, width - space - NUMBERS) if has_sizes else 0
     longest = max((totals.counts["tokens_saved"] for totals in groups.values()), default=0)
     sizes: tuple[str | int, ...] = ("calls", "output") if has_sizes else ()
-    rows: Table = [(f"{'by ' + dimension:{space}}", *sizes, "saved, tokens", "of output", "")]
+    rows: Table = [(f"{'by ' + dimension:{space}}", *sizes, "omitted, tokens", "of output", "")]
     for name in names[:most]:
         totals = groups[name]
         saved, out = totals.counts["tokens_saved"], totals.counts["output_chars"]
@@ -187,11 +206,6 @@ def _bars(dimension: str, groups: Mapping[str, Totals], block: str, most: int, w
 def _less(tokens: float) -> str:
     """Return the number with a minus sign, because it is subtracted."""
     return f"{-tokens:,.0f}" if round(tokens) else "0"
-
-
-def _size(tokens: int) -> str:
-    """Return the number in as few characters as a status bar has room for."""
-    return f"{tokens:,}" if abs(tokens) < 10_000 else f"{tokens / 1000:,.0f}k"
 
 
 def _fitted(text: str, size: int) -> str:

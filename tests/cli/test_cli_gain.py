@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sqlite3
 import subprocess
 import time
@@ -38,8 +39,9 @@ def said(capfd: Capture, *arguments: str, status: int = 0) -> str:
 
 def test_the_table_has_four_stretches_of_time_and_three_groups(capfd: Capture, store: str) -> None:
     out = said(capfd, "--store", store)
-    assert out.splitlines()[0].startswith("2 sessions, 4 calls since 1970-01-01")
-    assert out.splitlines()[3].split() == ["today", "7", "days", "30", "days", "all"]
+    assert out.splitlines()[0].startswith("There are too few calls to say what it is worth. readcache omitted ")
+    assert out.splitlines()[1] == "readcache judged 4 of 4 calls in 2 sessions since 1970-01-01."
+    assert out.splitlines()[4].split() == ["today", "7", "days", "30", "days", "all"]
     assert [line.split()[1] for line in out.splitlines() if line.startswith("by ")] == ["host", "tool", "reason"]
     assert "omissions checked: 2 of 2" in out
     assert "\x1b" not in out
@@ -68,12 +70,12 @@ def test_the_session_of_the_environment_is_not_what_is_asked_for(
     capfd: Capture, store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("READCACHE_SESSION", "new")
-    assert "2 sessions" in said(capfd, "--store", store)
+    assert " in 2 sessions" in said(capfd, "--store", store)
 
 
 def test_since_until_and_by_choose(capfd: Capture, store: str) -> None:
-    assert "1 session, 2 calls" in said(capfd, "--store", store, "--since", "7d")
-    assert "1 session, 2 calls" in said(capfd, "--store", store, "--until", "1970-01-01")
+    assert " 2 of 2 calls in 1 session" in said(capfd, "--store", store, "--since", "7d")
+    assert " 2 of 2 calls in 1 session" in said(capfd, "--store", store, "--until", "1970-01-01")
     days = json.loads(said(capfd, "--store", store, "--by", "day", "--json"))["by_day"]
     assert list(days) == ["1970-01-01", time.strftime("%Y-%m-%d")]
     out = said(capfd, "--store", store, "--by", "session")
@@ -96,7 +98,23 @@ def test_where_there_is_no_store_it_says_what_to_do_and_a_status_bar_says_no_cal
 
 
 def test_the_short_line_is_of_today_alone(capfd: Capture, store: str) -> None:
-    assert said(capfd, "--store", store, "--short").endswith(" tokens, 2 calls today\n")
+    assert said(capfd, "--store", store, "--short").endswith(", 2 of 2 calls judged today\n")
+
+
+def test_the_short_line_has_the_number_of_the_first_line_for_the_same_days(capfd: Capture, work: Path) -> None:
+    """A reader that asks again for each small file: `--short` said that it saved, and the table that it lost."""
+    text = "".join(f"line {n} of a small file that is read again and again\n" for n in range(40))
+    for session_id, at in (("long ago", 86_400.0 * 400), ("new", time.time())):
+        with Session(work, session_id=session_id, store=work / "s.db", clock=lambda at=at: at) as session:  # type: ignore[misc]
+            for n in range(70):
+                for _ in range(3):
+                    session.observe(f"cat small{n}", text.replace("small", f"{n}"), exit_code=0)
+    store = ("--store", str(work / "s.db"))
+    for days in (("--since", "7d"), ("--since", "1970-01-01"), ("--until", "2000-01-01")):
+        short, first = said(capfd, *store, *days, "--short"), said(capfd, *store, *days).splitlines()[0]
+        (lost,) = re.findall(r"net -([\d,]+) input tokens at full price, -", short)
+        assert first.startswith(f"The net loss is {lost} input tokens at full price, ")
+    assert said(capfd, *store, "--short").endswith(", 210 of 210 calls judged today\n")
 
 
 def test_a_store_that_cannot_be_read_ends_in_one_line(capfd: Capture, work: Path) -> None:
@@ -109,7 +127,7 @@ def test_a_store_that_cannot_be_read_ends_in_one_line(capfd: Capture, work: Path
 def test_a_clock_that_told_no_time_is_of_a_day_long_ago(capfd: Capture, work: Path) -> None:
     with Session(work, session_id="odd", store=work / "store.db", clock=lambda: 1e300) as session:
         session.run("cat f")
-    assert "1 call since 0001-01-01" in said(capfd, "--store", "store.db")
+    assert "1 of 1 calls in 1 session since 0001-01-01" in said(capfd, "--store", "store.db")
     assert said(capfd, "--store", "store.db", "--short") == "readcache: no calls yet today\n"
     told = said(capfd, "--store", "store.db", "--until", "1d", status=1)
     assert told.startswith("no calls in that time\nomissions checked: 0 of 0 ")
@@ -118,7 +136,7 @@ def test_a_clock_that_told_no_time_is_of_a_day_long_ago(capfd: Capture, work: Pa
 def test_a_store_that_another_process_is_writing_is_read(capfd: Capture, store: str) -> None:
     other = sqlite3.connect(store, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    assert "4 calls" in said(capfd, "--store", store)
+    assert "4 of 4 calls" in said(capfd, "--store", store)
     other.execute("ROLLBACK")
     other.close()
 
@@ -154,8 +172,8 @@ def test_a_model_has_its_own_prices_and_money(capfd: Capture, store: str) -> Non
     )
     assert 0 < model["priced_net"] <= usual["priced_net"]
     assert model["money"] == pytest.approx(model["priced_net"] * 4e-6, abs=1e-6)
-    assert "at 4 a million tokens" in said(capfd, "--store", store, "--model", "claude-opus-5-5")
-    assert "at 3 a million tokens" in said(capfd, "--store", store, "--model", "claude-opus-5-5", "--price", "3")
+    own = json.loads(said(capfd, "--store", store, "--json", "--model", "claude-opus-5-5", "--price", "3"))
+    assert own["windows"]["all"]["money"] == pytest.approx(model["priced_net"] * 3e-6, abs=1e-6)
 
 
 def test_a_model_without_prices_is_one_line(capfd: Capture, store: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import stat
 import time
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from readcache import Session
 from readcache.cli.main import main
+from readcache.report.net import ENOUGH_CALLS
 from tests.replay.loaded import DATA
 from tests.report.parsed import Node, parse
 
@@ -34,7 +36,7 @@ def test_gain_writes_a_page_that_only_this_user_may_read(work: Path, store: str,
         assert main(["gain", "--store", store, "--html", "out.html"]) == 0
     page = page_at(work / "out.html")
     assert [h.text for h in page.all("h2")] == [
-        *("Totals", "Saved by day", "Each session", "By host", "By tool", "By reason")
+        *("Totals", "Omitted by day", "Each session", "By host", "By tool", "By reason")
     ]
     assert stat.S_IMODE((work / "out.html").stat().st_mode) == 0o600
     assert capfd.readouterr().out.startswith("out.html: ")
@@ -42,10 +44,15 @@ def test_gain_writes_a_page_that_only_this_user_may_read(work: Path, store: str,
 
 
 def test_the_options_of_gain_count_for_its_page(store: str, capsys: Capture) -> None:
+    with Session(".", session_id="long", store=store, clock=time.time, host="codex") as session:
+        for _ in range(ENOUGH_CALLS):
+            session.observe("cat f", "a line of a file that is long enough for a marker\n" * 20)
     assert main(["gain", "--store", store, "--html", "-", "--by", "host", "--since", "7d", "--price", "15"]) == 0
     page = parse(capsys.readouterr().out)
     assert [h.text for h in page.all("h2")] == ["Totals", "By host"]
-    assert "at $15 a million" in page.all("p", "verdict")[0].text
+    said = page.all("p", "verdict")[0].text
+    ((net, dollars),) = re.findall(r" is ([\d,]+) input tokens at full price, .*, \$([\d.]+)\. ", said)
+    assert float(dollars) == pytest.approx(int(net.replace(",", "")) * 15 / 1e6, abs=0.006)
     assert main(["gain", "--store", store, "--html", "-", "--session", "one", "--until", "2020-01-01"]) == 1
 
 

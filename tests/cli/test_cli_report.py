@@ -33,6 +33,21 @@ def store(work: Path) -> str:
     return path
 
 
+def fault_rates(path: Path) -> list[str]:
+    page = parse(path.read_text(encoding="utf-8"))
+    names, values = page.all("dt"), page.all("dd")
+    return [value.text for name, value in zip(names, values, strict=True) if name.text.startswith("fault rate")]
+
+
+def test_a_transcript_has_no_fault_rate_because_it_does_not_react(work: Path, store: str) -> None:
+    """The page of a transcript, in which nobody saw a marker, gave the rate at which markers were asked for again."""
+    write(work / "s.jsonl", session(sed(1, 100), sed(1, 100), sed(1, 100)))
+    assert main(["report", "s.jsonl", "-o", "out.html"]) == 0
+    assert fault_rates(work / "out.html") == ["not known: recorded"] * 2
+    assert main(["report", "old", "--store", store, "-o", "out.html"]) == 0
+    assert fault_rates(work / "out.html") == ["0.0"] * 2
+
+
 def heading(path: str | Path) -> str:
     return parse(Path(path).read_text(encoding="utf-8")).all("h1")[0].text
 

@@ -7,11 +7,12 @@ from pathlib import Path
 
 from readcache import Session
 from readcache.log.store import Store, open_store
-from readcache.report.gain import short_line
+from readcache.report.net import short_line
 from tests.report.reported import DAY, NOON, Clock, gain_of, numbered, printed
 
 FILES = {"app.py": numbered(700), "shop.py": numbered(400, "another line, of the shop")}
 MEANWHILE = ("ls", "wc -l app.py", "grep -c words shop.py", "sha1sum app.py")
+ROUNDS = 6  # two days apart: more than 200 calls
 # (host, days ago, commands)
 TALKS = (
     ("claude-code", 0, ("cat app.py", *MEANWHILE, "sed -n '300,600p' app.py", *MEANWHILE, "cat app.py", *MEANWHILE)),
@@ -26,8 +27,8 @@ def gain_block() -> str:
     with tempfile.TemporaryDirectory() as directory:
         for name, text in FILES.items():
             Path(directory, name).write_text(text)
-        for number, talk in enumerate(TALKS):
-            _record(directory, store, f"talk-{number}", *talk)
+        for number, (host, days, commands) in enumerate(TALKS * ROUNDS):
+            _record(directory, store, f"talk-{number}", host, days + 2 * (number // len(TALKS)), commands)
     gain = gain_of(store)
     gain.by = {name: gain.by[name] for name in ("day", "host", "tool", "reason")}
     lines = [
@@ -35,7 +36,10 @@ def gain_block() -> str:
         *printed(gain, price=3.0),
         "",
         "$ readcache gain --short",
-        short_line(gain),
+        short_line(gain.windows["today"]),
+        "",
+        "$ readcache gain --short --since 30d",
+        short_line(gain.windows["30 days"], ""),
     ]
     return "```text\n" + "\n".join(lines) + "\n```\n"
 

@@ -217,10 +217,12 @@ def test_gain_says_what_is_unconfirmed_and_what_was_not_judged(tmp_path: Path, c
     assert main(["gain", "--store", store]) == 0
     said = capsys.readouterr().out
     assert "3 of 5 results were not judged: the server was late" in said
-    assert [set(line.split()[-4:]) for line in said.splitlines() if line.startswith("  unconfirmed: ")] == [{"1"}]
+    assert [set(line.split()[-4:]) for line in said.splitlines() if line.startswith("  unconfirmed, ")] == [{"1"}]
     assert "omissions checked: 0 of 0 markers" in said
     main(["gain", "--store", store, "--short"])
-    assert capsys.readouterr().out == "readcache: 0.0 % saved, 0 tokens, 2 of 5 calls today\n"
+    assert capsys.readouterr().out == (
+        "readcache: nothing omitted, too few calls to say what it is worth, 2 of 5 calls judged today\n"
+    )
     main(["stats", "--store", store, "--json"])
     counts = json.loads(capsys.readouterr().out)
     assert (counts["missed"], counts["unconfirmed"], counts["tokens_saved"]) == (3, 1, 0)

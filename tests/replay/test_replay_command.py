@@ -103,6 +103,7 @@ def test_the_table_fits_a_hundred_columns_and_names_what_it_does_not_know(
     assert re.search(r"of the bill, by usage fields +n/a +n/a +n/a$", out, re.MULTILINE)
     assert "not guessed" in out
     assert re.search(r"bounces.* 0 \(0.0 %\)", out)
+    assert "No fault rate: a recording does not react" in out
 
 
 def test_the_verdict_comes_first_with_money_and_the_line_that_does_it(

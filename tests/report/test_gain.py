@@ -13,7 +13,9 @@ from readcache.core.model.events import Account, Delivered, Moment
 from readcache.core.model.policy import Prices
 from readcache.core.model.reply import Outcome, Reason
 from readcache.log.store import Store, open_store
-from readcache.report.gain import gain_json, short_line
+from readcache.report.gain import gain_json
+from readcache.report.net import ENOUGH_CALLS, net_of, short_line
+from readcache.report.page.savings import gain_page
 from readcache.report.totals import Asked, Gain
 from tests.report.reported import DAY, NOON, Clock, asked, day_of, gain_of, numbered, printed
 
@@ -118,8 +120,13 @@ def test_what_bounced_is_taken_off_where_it_was_saved_and_costs_a_turn(store: St
     assert (gain.total.saved, gain.total.counts["tokens_bounced"]) == (saved, saved)
     assert gain.total.counts["tokens_saved"] == gain.total.chars_net == 0
     assert gain.total.sums["priced_net"] == -gain.total.sums["priced_turns"] < 0
-    lines = [line for line in printed(gain) if line.startswith("  left")]
-    assert lines[1].split()[-1].startswith("-")
+    assert net_of(gain.total) is None
+    for _ in range(ENOUGH_CALLS):
+        session.observe("true", "")
+    gain = gain_of(store)
+    assert gain.total.sums["priced_net"] == -gain.total.sums["priced_turns"] < 0
+    assert printed(gain)[0].startswith(f"The net loss is {round(gain.total.sums['priced_turns']):,} input tokens")
+    assert all(re.search(r" -[\d,.]+( %)?$", line) for line in printed(gain) if line.startswith("net, "))
 
 
 def test_what_would_have_been_saved_is_never_mixed_with_what_was(store: Store) -> None:
@@ -129,7 +136,26 @@ def test_what_would_have_been_saved_is_never_mixed_with_what_was(store: Store) -
     assert [gain.total.sums[name] for name in ("chars_saved", "results_cut", "priced_net")] == [0, 0, 0]
     would = gain.total.counts["tokens_saved_if_on"]
     assert would > 0
-    assert next(line for line in printed(gain) if f"{would:,}" in line).startswith("only advised, not saved")
+    assert next(line for line in printed(gain) if f"{would:,}" in line).startswith("readcache only advises")
+
+
+def test_advice_in_one_session_does_not_hide_what_another_one_saved(store: Store) -> None:
+    """The page said "readcache only advised" of a store in which one of many sessions had only advised."""
+    read_twice(session_in(store, policy=Policy(mode=Mode.ADVISE)))
+    read_twice(session_in(store, session_id="t"))
+    gain = gain_of(store)
+    for said in (printed(gain)[0], short_line(gain.total), "".join(gain_page(gain))):
+        assert "% of tool output" in said
+        assert "readcache only advises:" not in said
+
+
+def test_the_coverage_is_beside_the_result(store: Store) -> None:
+    session = session_in(store)
+    session.missed(20, "the server was late")
+    assert printed(gain_of(store))[1].startswith("readcache judged 0 of 20 calls in 1 session")
+    read_twice(session)
+    assert printed(gain_of(store))[1].startswith("readcache judged 2 of 22 calls in 1 session")
+    assert short_line(gain_of(store).total).endswith(", 2 of 22 calls judged today")
 
 
 def test_what_the_host_cuts_anyway_is_not_credited(store: Store) -> None:
@@ -169,18 +195,22 @@ def test_what_is_saved_is_priced_for_as_long_as_it_is_carried(store: Store) -> N
     session.compacted()
     for number in range(5):
         session.observe("make", f"{number}\n")
-    assert gain_of(store).total.sums["priced_net"] == saved * (prices.write + 5 * prices.read)
+    total = gain_of(store).total
+    assert saved == pytest.approx(total.sums["chars_saved"] / prices.chars_per_token, abs=1)
+    worth = total.sums["chars_saved"] / prices.chars_per_token * (prices.write + 5 * prices.read)
+    assert total.sums["priced_net"] == total.sums["priced_tokens"] == worth
 
 
 def test_a_pause_longer_than_the_cache_holds_writes_what_is_carried_again(store: Store) -> None:
     clock, prices = Clock(), Prices(write=1.25, read=0.05, output=5.0, answer=560)
     with session_in(store, clock) as session:
-        saved = read_twice(session, clock)
+        read_twice(session, clock)
         for wait in (10.0, 400.0, 100.0):
             clock.now += wait
             session.observe("true", "")
     lasting = gain_of(store, replace(asked(), prices=prices))
     expiring = gain_of(store, replace(asked(), prices=prices, seconds=300.0))
+    saved = lasting.total.sums["chars_saved"] / prices.chars_per_token
     assert lasting.total.sums["priced_net"] == pytest.approx(saved * (1.25 + 3 * 0.05))
     assert expiring.total.sums["priced_net"] == pytest.approx(saved * (2 * 1.25 + 2 * 0.05))
 
@@ -196,12 +226,13 @@ def test_turns_that_asked_again_are_told_apart_and_come_first(store: Store) -> N
     assert (gain.total.counts["reread_calls"], gain.total.counts["reread_answered"]) == (1, 1)
     assert (gain.total.sums["rereads_in_view"], gain.total.sums["rereads_in_view_answered"]) == (2, 1)
     rows = {line[:36].rstrip(): line[36:].split()[-1] for line in printed(gain) if line[36:].strip()}
-    assert rows["  soon read again what had left"] == rows["    answered by a restored section"] == "1"
-    assert (rows["  asked for what still stood there"], rows["    answered by a marker"]) == ("2", "1")
-    assert rows["prompt caches that a marker broke"] == "0"
+    assert rows["  re-read after compaction"] == rows["    answered by the restored section"] == "1"
+    assert (rows["  re-reads of visible lines"], rows["    of these, shortened"]) == ("2", "1")
+    assert rows["prompt caches broken by a marker"] == "0"
     table = "\n".join(printed(gain))
-    assert re.search(r"  provoked by a marker: bounces .* 1 \(50.0 %\)$", table, re.MULTILINE)
-    assert table.index("provoked by a marker") < table.index("output of tools, characters")
+    assert re.search(r"  shortened, then asked for again .* 1 \(50.0 %\)$", table, re.MULTILINE)
+    assert (rows["fault rate, per 1,000 markers"], rows["fault rate, per 1,000 calls"]) == ("500.0", "250.0")
+    assert table.index("shortened, then asked") < table.index("tool output, characters")
 
 
 # ------------------------------------------------------------ proof
@@ -286,8 +317,8 @@ def test_a_line_of_blocks_has_the_savings_of_each_day(store: Store) -> None:
     read_twice(session_in(store, session_id="old", clock=clock))
     for name in ("a", "b"):
         read_twice(session_in(store, session_id=name, clock=Clock(NOON)))
-    (line,) = [line for line in printed(gain_of(store)) if line.startswith("saved, last 30 days")]
-    assert line == f"saved, last 30 days |{' ' * 27}▄ █|"
+    (line,) = [line for line in printed(gain_of(store)) if line.startswith("omitted, last 30 days")]
+    assert line == f"omitted, last 30 days |{' ' * 27}▄ █|"
 
 
 def test_the_table_is_as_wide_as_the_terminal_whatever_things_are_called(store: Store) -> None:
@@ -304,12 +335,16 @@ def test_the_table_is_as_wide_as_the_terminal_whatever_things_are_called(store: 
 
 
 def test_money_is_named_only_where_the_user_names_a_price(store: Store) -> None:
-    read_twice(session_in(store))
+    session = session_in(store)
+    read_twice(session)
+    for _ in range(ENOUGH_CALLS):
+        session.observe("true", "")
     gain = gain_of(store)
-    assert not [line for line in printed(gain) if "money" in line]
+    assert not [line for line in printed(gain) if "$" in line or "dollars" in line]
     assert "money" not in str(gain_json(gain))
-    (line,) = [line for line in printed(gain, price=3.0) if "money, at 3 a million" in line]
-    assert float(line.split()[-1]) == pytest.approx(gain.total.sums["priced_net"] * 3e-6, abs=0.005)
+    (line,) = [line for line in printed(gain, price=3.0) if "dollars at 3 a million" in line]
+    assert float(line.split()[-1]) == pytest.approx(gain.total.sums["priced_net"] * 3e-6, abs=0.005) != 0
+    assert printed(gain, price=3.0)[0].endswith(f", ${line.split()[-1]}.")
 
 
 def test_json_has_the_counters_of_stats(store: Store) -> None:
@@ -327,7 +362,7 @@ def today(store: Store) -> str:
     found = Gain(Asked(day_of, day_of(NOON), by=()), proves=False)
     for session, agent, *_ in store.sessions():
         found.add_reader(session, agent, store.records(session, agent))
-    return short_line(found)
+    return short_line(found.windows["today"])
 
 
 def test_the_short_line_tells_no_calls_from_nothing_saved(store: Store) -> None:
@@ -336,9 +371,17 @@ def test_the_short_line_tells_no_calls_from_nothing_saved(store: Store) -> None:
     clock = Clock()
     session = session_in(store, clock)
     session.observe("cat f", TEXT)
-    assert today(store) == "readcache: 0.0 % saved, 0 tokens, 1 call today"
-    saved = read_twice(session)
-    assert f", {saved:,} tokens, 3 calls today" in today(store)
+    few = "too few calls to say what it is worth, 1 of 1 calls judged today"
+    assert today(store) == f"readcache: nothing omitted, {few}"
+    read_twice(session)
+    assert re.fullmatch(r"readcache: 2\d\.\d % of tool output omitted, too few calls .*, 3 of 3 .*", today(store))
+    for _ in range(ENOUGH_CALLS - 4):
+        session.observe("true", "")
+    assert "too few calls" in today(store)
+    session.observe("true", "")
+    net = round(gain_of(store).total.sums["priced_net"])
+    assert f"readcache: net +{net:,} input tokens at full price, " in today(store)
+    assert today(store).endswith(" of the cost of tool output, 200 of 200 calls judged today")
 
 
 def test_the_short_line_of_one_who_is_only_advised_says_so(store: Store) -> None:

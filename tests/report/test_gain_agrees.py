@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections import Counter
+from collections.abc import Iterable
 
-from hypothesis import example, given
+import pytest
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from readcache import Mode, Policy, Session, UsageError
@@ -15,9 +18,15 @@ from readcache.core.shell.read import read_command
 from readcache.log.log import Log
 from readcache.log.reader import Reader
 from readcache.log.store import open_store
+from readcache.report.gain import gain_json
+from readcache.report.net import ENOUGH_CALLS, net_of, short_line
+from readcache.report.page.page import session_page
+from readcache.report.page.savings import gain_page
 from readcache.report.replay.policy_run import PolicyRun
+from readcache.report.totals import Gain
 from readcache.transcripts.records import HistoryRemoval
-from tests.report.reported import DAY, NOON, Clock, counters, gain_of, numbered, stats
+from tests.report.parsed import parse
+from tests.report.reported import DAY, NOON, Clock, asked, counters, gain_of, numbered, printed, stats
 
 FILES = {"a.py": numbered(120), "b.py": numbered(90, "another line of a file")}
 STEPS = st.tuples(
@@ -108,7 +117,9 @@ def test_every_way_of_logging_gives_the_same_figures(
             talk.step(*step)
     one, two = talks
     assert counters(gain_of(one.store)) == counters(gain_of(two.store))
-    assert round(gain_of(one.store).total.sums["priced_net"]) == round(gain_of(two.store).total.sums["priced_net"])
+    sums = [gain_of(talk.store).total.sums for talk in talks]
+    for name in ("priced_net", "priced_output", "markers", "faults"):
+        assert round(sums[0][name]) == round(sums[1][name])
     for name, session in one.readers.items():
         assert stats(session) == stats(two.readers[name])
 
@@ -131,6 +142,7 @@ def test_gain_says_of_each_reader_what_its_stats_say(
     both = gain_of(talk.store)
     assert both.proof.faults == []
     assert both.proof.proven == both.proof.markers
+    assert both.total.sums["faults"] <= both.total.sums["markers"]
     for groups in both.by.values():
         total: Counter[str] = Counter()
         for totals in groups.values():
@@ -138,6 +150,55 @@ def test_gain_says_of_each_reader_what_its_stats_say(
         assert {name: count for name, count in total.items() if count} == counters(both)
     if not on:
         assert both.total.saved == both.total.sums["results_cut"] == both.total.sums["chars_saved"] == 0
+
+
+NET = r"[ +](-?[\d,]+) input tokens at full price, (-?[\d.]+ %|n/a) of the cost of tool output"
+
+
+def nets_of(gain: Gain) -> dict[str, tuple[str, ...] | None]:
+    """The net saving of all calls and its share, wherever they stand; None where nothing says them."""
+    lines, page = printed(gain), verdict_in(gain_page(gain))
+    nets: dict[str, tuple[str, ...] | None] = {}
+    for place, text in (("the first line", lines[0]), ("the page", page), ("a status bar", short_line(gain.total))):
+        found = re.search(NET, text.replace("loss is ", "loss is -"))
+        nets[place] = found and (found[1], found[2].lstrip("-"))
+    rows = [re.split(r"\s{2,}", line)[-1] for line in lines if line.startswith("net, ")]
+    nets["the table"] = (rows[0], rows[1].lstrip("-")) if rows else None
+    return nets
+
+
+def verdict_in(page: Iterable[str]) -> str:
+    (verdict,) = parse("".join(page)).all("p", "verdict")
+    return verdict.text
+
+
+@settings(max_examples=25)
+@given(
+    st.lists(STEPS, min_size=5, max_size=30), st.sampled_from(["default", "delta", "max"]), st.sampled_from([0, 180])
+)
+@example([("read", "a.py", 1, 100, "main", False)] + [("again", "a.py", 1, 1, "main", False)] * 29, "default", 180)
+def test_every_place_says_the_same_net_saving(
+    steps: list[tuple[str, str, int, int, str, bool]], preset: str, more: int
+) -> None:
+    """The line for a status bar said that 26 % was saved where the table said that 15 % was lost."""
+    talk = Conversation(Policy.named(preset))
+    for step in steps:
+        talk.step(*step)
+    for number in range(more):
+        talk.readers["main"].observe("ls", "a.py\nb.py\n", call_id=f"more{number}")
+    for question in (asked(), asked(NOON - 40 * DAY, NOON - 39 * DAY)):
+        gain = gain_of(talk.store, question)
+        if not gain.sessions:
+            continue
+        net, said = net_of(gain.total), gain_json(gain)["windows"]["all"]["net"]
+        assert (net is None) == (said is None) == (gain.total.counts["calls"] < ENOUGH_CALLS)
+        if net is not None:
+            assert said["input_tokens"] == net.tokens == round(gain.total.sums["priced_net"])
+            assert said["share_of_tool_output"] == pytest.approx(net.tokens / (net.output or 1), abs=1e-4)
+        expected = net and (f"{net.tokens:,}", net.part.lstrip("-"))
+        assert nets_of(gain) == dict.fromkeys(nets_of(gain), expected)
+    records = list(talk.store.records("s"))
+    assert not records or verdict_in(session_page(records, "s", {})) == verdict_in(gain_page(gain_of(talk.store)))
 
 
 def sed(call_id: str, first: int, last: int) -> ToolCall:

@@ -9,6 +9,7 @@ import pytest
 
 from readcache import Session
 from readcache.log.store.protocol import MemoryStore
+from readcache.report.net import ENOUGH_CALLS
 from readcache.report.page.savings import OPEN_ROWS, gain_page, replay_page
 from readcache.report.replay.conversations import StrategyCounts
 from readcache.report.replay.replay_totals import Outcomes, PolicyTotals, ReplayTotals, Sum
@@ -66,25 +67,26 @@ def test_each_session_and_day_has_a_bar_with_the_figures_of_the_table() -> None:
     bars = [float((bar.attributes["style"] or "").partition(":")[2]) for bar in page.all("i", "bar")]
     assert max(bars) == 1
     assert min(bars) >= 0
-    assert len(table_below(page, "Saved by day")) == len(gain.by["day"]) == OPEN_ROWS + 5
+    assert len(table_below(page, "Omitted by day")) == len(gain.by["day"]) == OPEN_ROWS + 5
     (drawing,) = page.all("svg")
     assert (drawing.attributes["aria-label"] or "").startswith(
-        f"Tokens saved on each of {OPEN_ROWS + 5} days: at most "
+        f"Tokens omitted on each of {OPEN_ROWS + 5} days: at most "
     )
     assert (drawing.all("path", "left")[0].attributes["d"] or "").count("M") == OPEN_ROWS + 5
 
 
 def test_the_verdict_of_all_sessions_is_in_money_of_the_given_price() -> None:
-    gain = saving(["a", "b"])
+    gain = saving([f"s{n}" for n in range(ENOUGH_CALLS // 2)])
     (said,) = [p.text for p in gain_as_page(gain, 15.0).all("p", "verdict")]
-    assert f"worth {gain.total.sums['priced_net']:+,.0f} uncached input tokens" in said
-    assert said.endswith(f"${gain.total.sums['priced_net'] * 15 / 1e6:.3f} at $15 a million.")
-    assert "2 of 2 markers stand for lines" in gain_as_page(gain).text
+    net = round(gain.total.sums["priced_net"])
+    assert said.startswith(f"The net saving is {net:,} input tokens at full price, ")
+    assert said.endswith(f"of the cost of tool output, ${net * 15 / 1e6:.2f}. readcache judged 200 of 200 calls.")
+    assert "100 of 100 markers stand for lines" in gain_as_page(gain).text
 
 
 def test_a_store_that_saved_nothing_has_a_page() -> None:
     store = MemoryStore()
-    assert "Nothing was left out." in gain_as_page(gain_of(store, asked())).text
+    assert "readcache judged 0 of 0 calls." in gain_as_page(gain_of(store, asked())).text
     Session("/w", session_id="one", store=store).observe("cat f", TEXT)
     assert [row[2] for row in table_below(gain_as_page(gain_of(store, asked())), "Each session")] == ["0"]
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from readcache.core.model.events import Account, Delivered, MappedSpan, Moment, Origin
+from readcache.core.model.events import Account, Amended, Delivered, MappedSpan, Moment, Origin
 from readcache.core.model.reply import Outcome, Reason
 from readcache.core.model.spans import Span, merge_spans, subtract
 from readcache.core.model.unconfirmed import lacks_text
@@ -24,6 +24,7 @@ from readcache.core.model.unconfirmed import lacks_text
 WITHIN = 3
 # Answers whose lines are still unknown because they have not reached the reader yet.
 MOST_PENDING = 64
+Lines = dict[str, tuple[Span, ...]]  # of files, by path
 
 
 @dataclass(slots=True)
@@ -33,7 +34,7 @@ class _Left:
     call: int
     batch: str
     request: str
-    lines: dict[str, tuple[Span, ...]]
+    lines: Lines
     is_open: bool = True
 
 
@@ -65,7 +66,7 @@ class RereadDetector:
     def deliver(self, event: Delivered, account: Account) -> list[int]:
         """Record an answer. Return the numbers of the calls whose omissions it read again."""
         when, own = event.when, None
-        before = [left for left in self._recent if _is_after(when, left)]
+        before = [left for left in self._recent if comes_after(when, left.call, left.batch, WITHIN + 1)]
         repeated = self._close_reread(left for left in before if _is_repeat(account, left))
         if account.outcome is not Outcome.FULL:
             own = _Left(when.call, when.batch, account.request, {}, is_open=not event.unconfirmed)
@@ -92,7 +93,7 @@ class RereadDetector:
         if not answer.before:
             return []
         asked = lines_of(event, shown=True)
-        return self._close_reread(left for left in answer.before if _has_half(left, asked))
+        return self._close_reread(left for left in answer.before if asks_again(left.lines, asked))
 
     def _close_reread(self, found: Iterable[_Left]) -> list[int]:
         """Close the omissions that are still open. Return the numbers of their calls."""
@@ -104,23 +105,27 @@ class RereadDetector:
         return calls
 
 
-def _is_after(when: Moment, left: _Left) -> bool:
-    """Return True if the call came soon after the omission, and its model had seen the omission."""
-    at_once = bool(when.batch) and when.batch == left.batch
-    return not at_once and not 0 <= when.started < left.call and when.call - left.call - 1 <= WITHIN
+def comes_after(when: Moment, call: int, batch: str, within: int) -> bool:
+    """Return True if a call came at most `within` calls after the call number `call`, and its model had seen the answer
+    to that call. `batch`: the batch of that call."""
+    at_once = bool(when.batch) and when.batch == batch
+    return not at_once and not 0 <= when.started < call and 0 < when.call - call <= within
 
 
 def _is_repeat(account: Account, left: _Left) -> bool:
     return account.request == left.request and account.reason is Reason.INSISTED
 
 
-def _has_half(left: _Left, asked: dict[str, tuple[Span, ...]]) -> bool:
-    """Return True if at least half of the omitted lines are requested now."""
-    again = sum(size_of(lines) - size_of(subtract(lines, asked.get(path, ()))) for path, lines in left.lines.items())
-    return 0 < sum(map(size_of, left.lines.values())) <= 2 * again
+def asks_again(omitted: Lines, asked: Lines) -> bool:
+    """Return True if a request asks for omitted lines again: for at least half of them, and for at most as many other
+    lines of their files."""
+    known = {path: asked.get(path, ()) for path in omitted}
+    others = sum(size_of(subtract(spans, omitted[path])) for path, spans in known.items())
+    again = sum(map(size_of, known.values())) - others
+    return 0 < sum(map(size_of, omitted.values())) <= 2 * again and others <= again
 
 
-def lines_of(event: Delivered, *, shown: bool) -> dict[str, tuple[Span, ...]]:
+def lines_of(event: Delivered | Amended, *, shown: bool) -> Lines:
     """Return the lines of files that an answer omitted, by path. If `shown`, include the lines that it showed."""
     spans: dict[str, list[Span]] = {}
     for path, span in _spans(event, shown=shown):
@@ -128,7 +133,7 @@ def lines_of(event: Delivered, *, shown: bool) -> dict[str, tuple[Span, ...]]:
     return {path: merge_spans(found) for path, found in spans.items()}
 
 
-def _spans(event: Delivered, *, shown: bool) -> Iterator[tuple[str, Span]]:
+def _spans(event: Delivered | Amended, *, shown: bool) -> Iterator[tuple[str, Span]]:
     for marker in event.markers:
         if marker.path is not None:
             yield marker.path, (marker.start, marker.end)

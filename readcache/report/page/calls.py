@@ -211,7 +211,7 @@ def _word(step: Step) -> str:
     account = _account(step)
     if account is not None:
         word = account.reason.value.replace("_", " ")
-        return f"{word}, bounced" if step.asked_again is not None else word
+        return f"{word}, asked for again" if step.asked_again is not None else word
     for event in step.events:
         if isinstance(event, Wrote):
             return "wrote" if event.keys else "may have written"
@@ -273,10 +273,10 @@ def _answer(step: Step, account: Account) -> Iterator[str]:
     reason = account.reason
     yield f'<p class="reason"><b>{reason.value.replace("_", " ")}</b>: {escaped(reason.why)}.</p>'
     if step.asked_again is not None:
-        yield f'<p class="note">A bounce: the agent asked for the same again in {link(step.asked_again)}. '
-        yield "What this saved is not counted as saved.</p>"
+        yield f'<p class="note">The agent asked for it again in {link(step.asked_again)}, '
+        yield "so what this omitted is not counted as saved.</p>"
     if step.asks_again:
-        yield f'<p class="note">It asks again for what {" ".join(map(link, step.asks_again))} left out.</p>'
+        yield f'<p class="note">It asks again for what {" ".join(map(link, step.asks_again))} omitted.</p>'
 
 
 def _facts(step: Step, account: Account | None) -> str:

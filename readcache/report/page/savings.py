@@ -7,6 +7,7 @@ from datetime import date, timedelta
 
 from readcache.core.model.reply import Reason
 from readcache.report import share
+from readcache.report.net import ESTIMATES, UNIT, fault_rates, net_of, net_paragraph
 from readcache.report.page.html import (
     HEIGHT,
     Bar,
@@ -24,62 +25,47 @@ from readcache.report.page.html import (
     whole_page,
 )
 from readcache.report.replay.conversations import StrategyCounts
-from readcache.report.replay.output import savings, strategy_rows, verdict
+from readcache.report.replay.output import NO_FAULT_RATE, savings, strategy_rows, verdict
 from readcache.report.replay.replay_totals import PolicyTotals, ReplayTotals, Sum, ranked
 from readcache.report.totals import Gain, Totals
 
-DOLLARS = 3.0  # for a million tokens of input that no cache holds: an example, because the log names no model
 MOST_DAYS = 366  # in the drawing: the last ones
 MOST_LABELS = 6  # below the drawing
 OPEN_ROWS = 20  # rows that are visible before the list is unfolded
-_HEADS = ("calls", "saved, tokens", "of output")
+_HEADS = ("calls", "omitted, tokens", "of output")
 _TITLES = {"session": "Each session", "host": "By host", "tool": "By tool", "reason": "By reason"}
 MOST_TOOLS = 20
 _STRATEGY_HEADS = ("turns", "needs missed", "re-reads")  # there is no room for all columns of the table
 
 
-def verdict_of(totals: Totals, price: float = DOLLARS) -> str:
-    """Return the verdict on the savings as HTML, in money and turns. Each immediate reread cost a turn. `price`:
-    dollars for a million tokens of input that no cache holds."""
-    counts = totals.counts
-    if would := counts["tokens_saved_if_on"]:
-        return f"readcache only advised: it would have left out about {number(would)} tokens."
-    if not totals.sums["results_cut"]:
-        return "Nothing was left out."
-    part = f"{100 * totals.chars_net / counts['output_chars']:.1f}&nbsp;% of what tools printed"
-    turns = f"{plural(counts['bounces'], 'turn')} spent asking again"
-    worth = f"{totals.sums['priced_net']:+,.0f} uncached input tokens"
-    sign, money = "-" if totals.sums["priced_net"] < 0 else "", abs(totals.sums["priced_net"]) * price / 1e6
-    return (
-        f"{part} was left out, net of markers. After deducting {turns}, that is worth {worth}: "
-        f"{sign}${money:,.3f} at ${price:g} a million."
-    )
-
-
 def gain_page(gain: Gain, price: float | None = None) -> Iterator[str]:
-    """Return the page of `gain` in parts. `price`: dollars for a million tokens of input that no cache holds; None: the
-    example `DOLLARS`."""
+    """Return the page of `gain` in parts. `price`: dollars for a million input tokens, to show money."""
     about = {"sessions": number(len(gain.sessions)), "calls": number(gain.total.counts["calls"])}
     if gain.first:
         about["since"] = gain.first.isoformat()
     footer = (
-        "Tokens are estimates: by each session's Policy.count_tokens, else a quarter of the characters. Saved: net of "
-        "markers, and of what was asked for again at once. `readcache report SESSION` shows a session call by call."
+        f"{ESTIMATES} Omitted: less the markers and what was asked for again. "
+        "`readcache report SESSION` shows a session call by call."
     )
     return whole_page("gain", "What readcache saved", about, _gain_main(gain, price), footer)
 
 
 def _gain_main(gain: Gain, price: float | None) -> Iterator[str]:
-    yield f'<h2>Totals</h2>\n<p class="verdict">{verdict_of(gain.total, DOLLARS if price is None else price)}</p>\n'
+    yield f'<h2>Totals</h2>\n<p class="verdict">{net_paragraph(gain.total, price)}</p>\n'
     yield from (f'<p class="note">{escaped(line)}.</p>' for line in gain.coverage())
     proof = gain.proof
     yield f"<p>Omissions checked: {number(proof.proven)} of {plural(proof.markers, 'marker')} stand for lines that "
     yield "were visible then.</p>\n"
     yield from (f'<p class="note">Not proven: {escaped(fault)}</p>' for fault in proof.faults)
+    rates = ", ".join(f"{rate} per 1,000 {of}" for of, rate in fault_rates(gain.total).items())
+    yield f"<p>Fault rate: {rates}.</p>\n"
     if len(gain.windows) > 1:
-        yield from bar_table(("when", *_HEADS), _rows(gain.windows, [*gain.windows]))
+        nets = [net_of(totals) for totals in gain.windows.values()]
+        rows = zip(_rows(gain.windows, [*gain.windows]), nets, strict=True)
+        whole = [(*row, "too few calls" if net is None else number(net.tokens)) for row, net in rows]
+        yield from bar_table(("when", *_HEADS, f"net, {UNIT}"), whole)
     if days := gain.by.get("day"):
-        yield "<h2>Saved by day</h2>\n"
+        yield "<h2>Omitted by day</h2>\n"
         yield from _days(days, gain.asked.today)
     for dimension, title in _TITLES.items():
         if groups := gain.by.get(dimension):
@@ -98,8 +84,8 @@ def _days(groups: Mapping[str, Totals], today: date) -> Iterator[str]:
     step = -(-len(days) // MOST_LABELS)
     below = [(n + 0.5, days[n].strftime("%d %b")) for n in range(0, len(days), step)]
     best = days[saved.index(max(saved))]
-    label = f"Tokens saved on each of {number(len(days))} days: at most {number(max(saved))}, on {best.isoformat()}"
-    yield from plot(len(days), scale, label, drawn_path("left", columns), (), ("tokens saved", ""), below)
+    label = f"Tokens omitted on each of {number(len(days))} days: at most {number(max(saved))}, on {best.isoformat()}"
+    yield from plot(len(days), scale, label, drawn_path("left", columns), (), ("tokens omitted", ""), below)
     yield '<details class="more"><summary>each day</summary>'
     yield from bar_table(("day", *_HEADS), _rows(groups, sorted(groups, reverse=True)))
     yield "</details>\n"
@@ -138,7 +124,7 @@ def replay_page(found: Sum, policies: Sequence[str]) -> Iterator[str]:
         "characters of tool output": number(total.counts["out"]),
         "formats": ", ".join(total.forms),
     }
-    footer = "A recording does not react: nobody knows what the model would have done. docs/replay.md says what counts."
+    footer = f"{NO_FAULT_RATE} Nobody knows what the model would have done. docs/replay.md says what counts."
     return whole_page("replay", "What readcache would have saved", about, _replay_main(total, policies), footer)
 
 

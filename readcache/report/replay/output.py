@@ -25,6 +25,7 @@ _LINES = {
 WIDTH = 100  # columns, if stdout is not a terminal
 MOST_TOOLS = 8
 NAME = 18  # characters of the name of a tool or a strategy
+NO_FAULT_RATE = "No fault rate: a recording does not react to markers. `readcache gain` has it for live sessions."
 
 Table = list[tuple[str | int, ...]]
 
@@ -94,7 +95,7 @@ def table(found: Sum, policies: Sequence[str]) -> list[str | Table]:
     parts += ["", *_head(total), ""]
     if total.counts["calls"]:
         runs = [total.policies[name] for name in policies]
-        parts.append([("", *policies), *savings(total.counts, runs)])
+        parts += [[("", *policies), *savings(total.counts, runs)], NO_FAULT_RATE]
         parts += ["", *_strategies(total.strategies)] if total.strategies else []
         parts += ["", *_tools(total, runs, policies), "", *_after_compactions(total)]
         parts += [line for name in policies for line in _faults(name, total.policies[name])]

@@ -54,6 +54,21 @@ def test_a_few_of_its_lines_are_none(session: Session) -> None:
     assert bounces(session) == 0
 
 
+@pytest.mark.parametrize(("first", "last"), [(1, 80), (11, 80), (31, 80)])
+def test_a_read_of_mostly_other_lines_is_none(first: int, last: int) -> None:
+    """The reader goes on in the file, and its read starts with lines that a marker replaced."""
+    session = Session("/w")
+    session.observe("head -n 30 f", text(1, 30), call_id="first")
+    assert session.observe("head -n 50 f", text(1, 50), call_id="partial").tokens_saved > 0
+    session.observe(f"sed -n '{first},{last}p' f", text(first, last))
+    assert bounces(session) == 0
+
+
+def test_lines_of_other_files_in_the_same_call_change_nothing(session: Session) -> None:
+    session.observe("head -n 60 f; cat g", text(1, 60) + text(of="g"))
+    assert bounces(session) == 1
+
+
 def test_what_bounced_is_not_counted_as_saved(session: Session) -> None:
     before = session.stats()["tokens_saved"]
     session.observe("cat f", TEXT)
