@@ -197,11 +197,10 @@ SOFTENING = 3
 # 3 turns fewer in 100 are answered; with 1 for REPEATED, 1 turn fewer.
 ONCE = 0.07
 REPEATED = 1.4
-# Calls. Older results of commands predict little and may be out of date. OLD is their weight: they come last.
+# Calls. Older results of commands predict little and may be out of date.
 COMMAND_WITHIN = 25
-OLD = 0.01
-# The weight of a result if the same command was run again: it comes last.
-EARLIER = 0.0001
+# The weight of such a result, and of one whose command was run again: they come last.
+LAST = 0.01
 # The smaller of two reads is slightly more likely to be needed. Tokens, and an exponent; 0.1 to 0.2 do nearly as well.
 SIZE = 200
 BY_SIZE = 0.15
@@ -221,9 +220,8 @@ def score(result: Result, paths: Sequence[str]) -> float:
 def score_of_rest(result: Result, parts: Parts) -> float:
     """Return the score of the part of a result that is restored as it was."""
     weight = REPEATED if result.is_repeated else ONCE + (1 - ONCE) * parts.share_of_files
-    weight *= 1 if result.age <= COMMAND_WITHIN or parts.of_files else OLD
-    weight *= 1 if result.is_newest else EARLIER
-    return weight * score(result, parts.of_files)
+    is_last = not result.is_newest or (result.age > COMMAND_WITHIN and not parts.of_files)
+    return weight * (LAST if is_last else 1) * score(result, parts.of_files)
 
 
 def reasons_for_file(result: Result, path: str) -> str:
