@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from readcache.core.judging.line_index import find_hunks
 from readcache.core.model.events import (
@@ -34,6 +35,13 @@ _NAME_OF = r"(?<![\w.-]){}(?![\w-]|\.\w)"
 # MOST_FILTERS of them are ignored.
 _FILTER = re.compile(r"(?:2>&1|\|\s{0,9}(?:head|tail|grep)\b[^|;&]*)\Z")
 MOST_FILTERS = 8
+# Commands that test, build or check a project. Their options and paths do not distinguish two of them either.
+_TOOLS = "ctest|eslint|jest|make|mypy|pytest|ruff|tox|tsc|vitest"
+_CHECK = re.compile(
+    r"(?:bun|cargo|deno|dotnet|go|gradle|just|mise|mvn|npm|npx|pnpm|poetry|python3?|task|uv|yarn) (?:run |exec |-m )?"
+    rf"(?:build|check|clippy|fmt|lint|tests?|typecheck|vet|{_TOOLS})\b|(?:{_TOOLS})(?!\S)"
+)
+_PLAIN = re.compile(r"[a-z][\w:-]*|-m")
 
 # Tools whose results count. The output of other tools is rarely requested again.
 TOOLS = ("bash", "read")
@@ -232,12 +240,16 @@ def _in_diff(text: str, keys: Iterable[str]) -> set[str]:
 
 
 def _command(label: str) -> str:
+    """Return a command without the parts that do not distinguish it from another run."""
     for _ in range(MOST_FILTERS):
         label = label.rstrip()
         if (found := _FILTER.search(label)) is None:
             break
         label = label[: found.start()]
-    return " ".join(label.split())
+    command = " ".join(label.split())
+    if _CHECK.match(command) is None:
+        return command
+    return " ".join(takewhile(_PLAIN.fullmatch, re.split("[;&|]", command, maxsplit=1)[0].split()))
 
 
 # ------------------------------------------------------------ names

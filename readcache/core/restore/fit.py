@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import chain, groupby
 from math import ceil
 
 from readcache.core.model.events import MappedSpan
@@ -21,7 +21,7 @@ from readcache.core.restore.plan import Bytes, RestoreItem, RestorePlan
 
 # Tokens. A smaller part of lines that do not all fit is not worth its title.
 LEAST = 100
-# Tokens. A shorter result is not worth its title. With 40, one re-read turn fewer in 36 is answered on `data2`.
+# Tokens. A shorter result is not worth its title while others are left, so it comes last.
 SHORTEST_OUTPUT = 60
 # Lines that are not blank. A run of at least three is not restored a second time.
 SHORTEST_REPEAT = 3
@@ -53,6 +53,11 @@ class Candidate:
     source: LineSource
     numbers: tuple[int, ...]
     why: str
+
+    def is_short(self, count_tokens: Counting) -> bool:
+        """Return True if this is the result of a command, and too short to come before others."""
+        source = self.source
+        return source.path is None and count_tokens("\n".join(source.lines.values())) < SHORTEST_OUTPUT
 
 
 def fit(ranked: Sequence[Candidate], budget: Budget, count_tokens: Counting) -> tuple[RestoreItem, ...]:
@@ -95,8 +100,12 @@ def _choose(ranked: Sequence[Candidate], budget: Budget, count_tokens: Counting)
     chosen_numbers: dict[LineSource, set[int]] = {}
     titles = 0
     shown: set[str] = set()
-    for one in ranked:
+    short: list[Candidate] = []  # filled by the loop, which takes these last
+    for one in chain(ranked, short):
         candidate = _without_repeats(one, shown) if one.source.command is not None else one
+        if candidate.is_short(count_tokens) and one not in short:
+            short += [one] if candidate is one else []  # what is left without repeats says too little
+            continue
         source, lines = candidate.source, candidate.source.lines
         has = chosen_numbers.setdefault(source, set())
         numbers = [n for n in candidate.numbers if n not in has]
@@ -109,8 +118,7 @@ def _choose(ranked: Sequence[Candidate], budget: Budget, count_tokens: Counting)
             return count_tokens("\n".join(lines[n] for n in numbers[:count]))
 
         fitting = bisect_right(range(1, len(numbers) + 1), room, key=cost)
-        is_complete = fitting == len(numbers) and (source.path is not None or cost(fitting) >= SHORTEST_OUTPUT)
-        is_worth = is_complete or cost(fitting) >= LEAST
+        is_worth = fitting == len(numbers) or cost(fitting) >= LEAST
         if is_worth and any(lines[n].strip() for n in numbers[:fitting]):
             chosen.append(replace(candidate, numbers=tuple(numbers[:fitting])))
             has.update(numbers[:fitting])

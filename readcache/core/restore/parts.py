@@ -32,7 +32,8 @@ class Parts:
     printed: Mapping[str, Mapping[int, str]]  # by path: the lines that were printed, by their numbers then, if known
     rest: tuple[str, ...]  # empty if nearly all lines are lines of files
     source_map: tuple[MappedSpan, ...]  # of the rest
-    of_files: tuple[str, ...]  # the rest consists nearly only of lines of these files, whose numbers are unknown
+    of_files: tuple[str, ...]  # files that lines of the rest may belong to; their numbers are unknown
+    share_of_files: float  # of the lines of the rest
     absent: tuple[str, ...]  # the files that may have had lines of the rest, and do not have them now
 
 
@@ -42,6 +43,7 @@ def take_apart(result: Result, open_file: Callable[[str], CurrentFile | str]) ->
     located, printed = Located(), dict[str, dict[int, str]]()
     notes = dict(_stale_in_hunks(lines, result.traces, open_file))
     loose: dict[int, tuple[str, ...]] = {}
+    doubts: dict[int, str] = {}  # what the line above these lines says of them
     for mapped in result.event.source_map:
         shown = bodies(lines[mapped.at : mapped.at + mapped.count], mapped.sep)
         opened = {key: open_file(key) for key in mapped.keys}
@@ -54,19 +56,21 @@ def take_apart(result: Result, open_file: Callable[[str], CurrentFile | str]) ->
         located.old_of |= {mapped.at + n: path for n, path in found.old_of.items()}
         known = found.path_of.keys() | found.old_of.keys()
         left = [mapped.at + n for n in range(mapped.count) if n not in known]
-        if stale:
+        if any(isinstance(file, str) or file.is_on_disk for file in map(open_file, stale)):
             notes |= dict.fromkeys(left, f" from before {file_names(stale)} changed")
-        else:
-            loose |= dict.fromkeys(left, mapped.keys)
+            continue
+        loose |= dict.fromkeys(left, mapped.keys)
+        if stale:  # nobody knows which of these lines have changed
+            doubts |= dict.fromkeys(left, f" that may be from before {file_names(stale)} changed:")
     numbers = located.numbers
     if len(located.path_of) + len(located.old_of) >= NEARLY_ALL * len(lines):
-        return Parts(numbers, printed, (), (), (), ())
+        return Parts(numbers, printed, (), (), (), 0, ())
     notes |= {n: f" of {file_names([path])}" for n, path in located.path_of.items()}
     notes |= {n: f" from before {file_names([path])} changed" for n, path in located.old_of.items()}
     keys = sorted({key for one in loose.values() for key in one})
-    of_files = tuple(keys) if len(loose) >= NEARLY_ALL * len(lines) else ()
     absent = tuple(key for key in keys if isinstance(file := open_file(key), CurrentFile) and file.is_on_disk)
-    return Parts(numbers, printed, *_rest(lines, notes, result.event.source_map), of_files, absent)
+    rest, source_map = _rest(lines, notes, doubts, result.event.source_map)
+    return Parts(numbers, printed, rest, source_map, tuple(keys), len(loose) / len(rest), absent)
 
 
 def _find(
@@ -99,18 +103,18 @@ def _stale_in_hunks(
 
 
 def _rest(
-    lines: Sequence[str], notes: Mapping[int, str], source_map: Sequence[MappedSpan]
+    lines: Sequence[str], notes: Mapping[int, str], doubts: Mapping[int, str], source_map: Sequence[MappedSpan]
 ) -> tuple[tuple[str, ...], tuple[MappedSpan, ...]]:
-    """Return the lines, or their notes if they have one, and the source map of the result."""
+    """Return the lines, with notes instead of lines or above them, and the source map of the result."""
     out: list[str] = []
     index_of: dict[int, int] = {}
-    for note, indexes in groupby(range(len(lines)), key=notes.get):
+    for (note, doubt), indexes in groupby(range(len(lines)), key=lambda n: (notes.get(n), doubts.get(n))):
         block = list(indexes)
-        if note is None:
-            index_of.update(zip(block, range(len(out), len(out) + len(block)), strict=True))
-            out += [lines[n] for n in block]
+        if note or doubt:
+            out.append(_note(len(block), note or doubt or ""))
         else:
-            out.append(_note(len(block), note))
+            index_of.update(zip(block, range(len(out), len(out) + len(block)), strict=True))
+        out += [lines[n] for n in block] if note is None else []
     return tuple(out), tuple(span for mapped in source_map for span in _left(mapped, index_of))
 
 

@@ -166,8 +166,12 @@ def test_without_a_disk_later_reads_tell_which_lines_are_of_which_file(by: str) 
     assert text(1, 30, of="alpha") in section
 
 
-def test_without_a_disk_lines_of_files_that_changed_do_not_come_back_as_an_output() -> None:
+def test_without_a_disk_a_note_is_above_lines_that_may_be_older_than_a_change() -> None:
     session = Session("/w")
-    session.observe("cat a b", text(1, 30, of="alpha") + text(1, 30, of="beta"))
+    both = text(1, 30, of="alpha") + text(1, 30, of="beta")
+    session.observe("cat a b", both)
     session.wrote("/w/b")
-    assert session.restore_plan().items == ()
+    plan = session.restore_plan()
+    heading = "### Output of `cat a b`, 2 calls ago; b changed since\n"
+    assert f"{heading}[60 lines that may be from before b changed:]\n{both}" in plan.render()
+    assert plan.source_map() == ()  # they are not credited as lines of the files

@@ -221,12 +221,14 @@ def test_a_result_names_the_files_of_its_lines_that_changed_since(session: Sessi
     assert item.why == "2 calls ago; a.py changed since"
 
 
-def test_a_result_whose_unnumbered_lines_may_have_changed_does_not_come_back(session: Session) -> None:
+def test_a_result_whose_unnumbered_lines_may_have_changed_says_so(session: Session) -> None:
     both = text(1, 5, of="a.py") + "".join(f"note {n} beside the lines of the file\n" for n in range(9))
     session.observe("sed -n '1,5p' a.py; ./notes", both)
-    assert [item.command for item in session.restore_plan().items] == ["sed -n '1,5p' a.py; ./notes"]
+    assert [item.text + "\n" for item in session.restore_plan().items] == [both]
     session.wrote("/w/a.py")
-    assert session.restore_plan().items == ()
+    (item,) = session.restore_plan().items
+    assert item.text + "\n" == "[14 lines that may be from before a.py changed:]\n" + both
+    assert item.why == "2 calls ago; a.py changed since"
 
 
 def test_earlier_results_of_a_command_come_last_and_without_the_lines_of_the_newest(session: Session) -> None:
@@ -244,13 +246,55 @@ def test_earlier_results_of_a_command_come_last_and_without_the_lines_of_the_new
     assert [item.path or item.command for item in session.restore_plan(budget=room).items] == ["pytest -q", "/w/a.py"]
 
 
-def test_a_short_result_comes_back_if_it_is_longer_than_its_title(session: Session) -> None:
+def test_a_short_result_fills_the_room_that_is_left(session: Session) -> None:
+    session.observe("make lint", "".join(f"{n} problems were found in a file of the project\n" for n in range(9)))
     session.observe("make check", "All the 7 checks have passed, and nothing else was found to do.\n" * 2)
-    assert session.restore_plan().items == ()
-    session.observe(
-        "make lint", "".join(f"{n} problems were found in one of the files of this project\n" for n in range(6))
-    )
-    assert [item.command for item in session.restore_plan().items] == ["make lint"]
+    assert {item.command for item in session.restore_plan().items} == {"make lint", "make check"}
+    room = Budget(max_tokens=150)
+    assert [item.command for item in session.restore_plan(budget=room).items] == ["make lint"]
+
+
+def test_of_short_results_of_one_command_only_the_newest_comes_back(session: Session) -> None:
+    for n in range(3):
+        session.observe("make check", f"{n} checks have passed\n")
+    assert [item.text for item in session.restore_plan().items] == ["2 checks have passed"]
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    [
+        ("pytest -q tests/test_a.py", "pytest -x tests/test_b.py 2>&1 | tail -40"),
+        ("npm run test:unit -- --watch=false", "npm run test:unit && npm run lint"),
+        ("go test ./...", "go test -run Total ./pkg/sum"),
+        ("python -m pytest", "python -m  pytest --lf"),
+    ],
+)
+def test_a_test_command_counts_as_run_again_in_another_form(session: Session, earlier: str, later: str) -> None:
+    for n, command in enumerate((earlier, later, "ls build", "./show")):
+        session.observe(command, "".join(f"line {n}-{m} of what this command prints\n" for m in range(30)))
+    assert [item.command for item in session.restore_plan().items] == [later, "./show", "ls build", earlier]
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    [
+        ("make test", "make lint"),
+        ("cargo test total", "cargo test other"),
+        ("git check-ignore a", "git check-ignore b"),
+    ],
+)
+def test_other_commands_of_the_same_program_are_no_other_form(session: Session, earlier: str, later: str) -> None:
+    for n, command in enumerate((earlier, later, "./show")):
+        session.observe(command, "".join(f"line {n}-{m} of what this command prints\n" for m in range(30)))
+    assert [item.command for item in session.restore_plan().items] == ["./show", later, earlier]
+
+
+def test_a_result_counts_for_more_the_more_of_it_is_lines_of_files(session: Session) -> None:
+    notes = "".join(f"note {n} of a program that is no line of a file\n" for n in range(60))
+    session.observe("cat a.py b.py; ./notes", text(of="a.py") + text(of="b.py") + notes)
+    session.observe("./make-all", text(of="other"))
+    session.observe("./make-more", text(of="more"))
+    assert session.restore_plan().items[0].command == "cat a.py b.py; ./notes"
 
 
 def test_a_read_of_several_files_comes_before_a_command_that_was_run_once(session: Session) -> None:
