@@ -99,6 +99,7 @@ class _Reader:
         self._live: dict[str, None] = {}  # IDs of the answers above the newest one, in order
         self._before: dict[str, str] = {}  # ID of an answer -> ID of the answer above it
         self._asked: dict[str, tuple[Entry, Entry]] = {}  # call ID -> its block, the entry
+        self._early: dict[str, tuple[Entry, Entry]] = {}  # call ID -> its result's block and entry, before the call's
         self._answer_of: dict[str, str] = {}  # ID of a call or a shown file -> ID of its answer
         self._requests: dict[str, int] = {}  # ID of an answer -> index of its request in `items`
 
@@ -116,17 +117,26 @@ class _Reader:
             self._bill(answer, message)
             for block in list_in(message.get("content")):
                 if block.get("type") == "tool_use":
-                    self._asked[str(block["id"])] = block, entry
-                    self._answer_of[str(block["id"])] = answer
-                    self.first_call = self.first_call or str(block["id"])
+                    name = str(block["id"])
+                    self._asked[name] = block, entry
+                    self._answer_of[name] = answer
+                    self.first_call = self.first_call or name
+                    if name in self._early:
+                        self._end(name, *self._early.pop(name))
         elif entry.get("type") == "user":
             for block in list_in(message.get("content")):
                 name = str(block.get("tool_use_id")) if isinstance(block, dict) else ""
                 if name in self._asked and block.get("type") == "tool_result":
-                    made = _call(name, *self._asked.pop(name), block, dict_in(entry.get("toolUseResult")))
-                    at = epoch_of(entry.get("timestamp"))
-                    self.items.append(replace(made, batch=self._answer_of.get(name, ""), at=at))
+                    self._end(name, block, entry)
+                elif name and name not in self._answer_of:
+                    self._early[name] = block, entry
         self._nodes[str(entry.get("uuid"))] = node
+
+    def _end(self, name: str, block: Entry, entry: Entry) -> None:
+        """Add a call with its result, which is in `block` of `entry`."""
+        made = _call(name, *self._asked.pop(name), block, dict_in(entry.get("toolUseResult")))
+        at = epoch_of(entry.get("timestamp"))
+        self.items.append(replace(made, batch=self._answer_of.get(name, ""), at=at))
 
     def _begin(self, answer: str, above: _Node) -> None:
         """Record the request before a new answer. Everything `above` was sent with it."""

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from readcache.cli.main import main
+from readcache.report.replay import replayer
 from readcache.report.replay.replay_totals import ranked
 from tests.helpers.files import WATCHDOG, wait_until
 from tests.helpers.forks import ROOT
@@ -289,6 +290,92 @@ def test_copies_of_a_conversation_count_once_at_their_longest(work: Path, capsys
     found = run(capsys, ".")
     assert (found["counts"]["sessions"], found["counts"]["calls"]) == (1, 15)
     assert found["left_aside"]["copies"] == 2
+
+
+def messages_beside(directory: Path, rollout: list[dict[str, Any]], output: object) -> None:
+    """Write a message list with the calls of a rollout, each with this output."""
+    messages: list[dict[str, Any]] = []
+    for row in rollout:
+        item = row["payload"]
+        if item.get("type") == "function_call":
+            call = {"id": item["call_id"], "function": {"name": item["name"], "arguments": item["arguments"]}}
+            messages.append({"role": "assistant", "tool_calls": [call]})
+            messages.append({"role": "tool", "tool_call_id": item["call_id"], "content": output})
+    messages += [*messages[-2:]] * 9
+    (directory / "a.json").write_text(json.dumps(messages))
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+def test_of_two_copies_the_one_with_more_output_counts_on_any_number_of_cores(
+    cores: int, work: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An empty copy with more calls won, and between equal ones the process that ended first."""
+    monkeypatch.setattr(replayer, "SMALL", 0)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cores)), raising=False)
+    text = (DATA / "codex.jsonl").read_text(encoding="utf-8")
+    (work / "one.jsonl").write_text(text)
+    alone = run(capsys, "one.jsonl")
+    messages_beside(work, [json.loads(line) for line in text.splitlines()], [{"type": "image"}])
+    rest = text.replace('"output_tokens"', '"unknown_tokens"').replace("input_tokens", "unknown")
+    (work / "z.jsonl").write_text(rest)
+    found = run(capsys, ".")
+    assert found["counts"] == alone["counts"]
+    assert found["counts"]["requests"] > 0
+    assert (found["formats"], found["left_aside"]["copies"]) == ({"codex": 1}, 2)
+
+
+def test_of_equal_copies_the_first_counts_even_if_its_process_ends_last(
+    work: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = json.dumps({"cmd": "cat a"})
+    call = {"type": "function_call", "name": "exec_command", "arguments": arguments, "call_id": "one"}
+    result = {"type": "function_call_output", "call_id": "one", "output": lines(1, 99)}
+    rows = [("session_meta", {"id": "s"}), ("response_item", call), ("response_item", result)]
+    rows += [("event_msg", {"type": "other"})] * 100_000  # so that its process ends last
+    text = "".join(json.dumps({"type": kind, "payload": payload}) + "\n" for kind, payload in rows)
+    (work / "a.jsonl").write_text(text)
+    asked = {"id": "one", "function": {"name": "exec_command", "arguments": arguments}}
+    answer = {"role": "tool", "tool_call_id": "one", "content": lines(1, 99)}
+    (work / "b.json").write_text(json.dumps([{"role": "assistant", "tool_calls": [asked]}, answer]))
+    found = run(capsys, "--policy", "default", ".")
+    assert (found["formats"], found["left_aside"]["copies"]) == ({"codex": 1}, 1)
+
+
+def test_where_no_output_was_understood_there_is_no_verdict(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(work / "s.jsonl", session(bash("true", ""), bash("true", "")))
+    assert run(capsys, "s.jsonl")["verdict"] == []
+    assert main(["replay", "s.jsonl"]) == 0
+    assert "2 calls, 0 characters of tool output" in capsys.readouterr().out
+
+
+def test_json_has_every_count_also_those_that_are_zero(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A script that read `counts["calls"]` of a file without calls died."""
+    (work / "empty.json").write_text('[{"role": "user", "content": "hello"}]')
+    write(work / "s.jsonl", session(sed(1, 100), sed(20, 80), COMPACTION, sed(1, 50)))
+    empty, full = (run(capsys, name, "--conversation", "mask:9") for name in ("empty.json", "s.jsonl"))
+    assert empty["counts"].keys() == full["counts"].keys()
+    assert (empty["counts"]["calls"], empty["counts"]["out"]) == (0, 0)
+    for name in ("policies", "conversation"):
+        for key, counts in full[name].items():
+            assert empty[name][key].keys() == counts.keys()
+
+
+def test_each_request_pays_for_its_own_cache_writes(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """All writes were priced for an hour as soon as most were: $4.00 in place of $3.625."""
+    rows: list[dict[str, Any]] = []
+    for n in range(4):
+        kind = "ephemeral_5m_input_tokens" if n == 3 else "ephemeral_1h_input_tokens"
+        usage = {"input_tokens": 0, "output_tokens": 0, "cache_creation_input_tokens": 100_000}
+        message = {
+            "id": f"m{n}",
+            "model": "claude-opus-4-6",
+            "content": [],
+            "usage": usage | {"cache_creation": {kind: 100_000}},
+        }
+        parent = f"u{n - 1}" if n else None
+        rows.append({"uuid": f"u{n}", "parentUuid": parent, "sessionId": "s", "type": "assistant", "message": message})
+    (work / "s.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert run(capsys, "s.jsonl")["counts"]["bill"] == pytest.approx(3.625e6)
 
 
 def test_times_are_those_of_the_transcript_where_it_has_some(work: Path, capsys: pytest.CaptureFixture[str]) -> None:

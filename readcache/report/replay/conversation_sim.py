@@ -20,6 +20,10 @@ ASK = 60  # the answer in which the agent requests something again
 SUMMARY, RESTORED = 2_000, 10_000  # after a compaction
 KEPT = 2  # newest results that are never cleared
 EDIT_KEPT = 3  # newest results that Anthropic's context editing never clears
+COUNTS = (
+    *("carried", "turns", "shortened", "rewritten", "needs", "missed", "rereads", "rereads_missed"),
+    *("names", "names_missed", "expiries"),
+)
 _SMALLEST = {"clear": 100, "mask": NOTE, "edit": NOTE, "prune": PREVIEW}  # only longer results are cleared
 
 
@@ -73,7 +77,7 @@ class ConversationSim:
 
     def __init__(self, strategy: Strategy, prices: ModelPrices, facts: RecordedFacts) -> None:
         self.strategy = strategy
-        self.counts: Counter[str] = Counter()
+        self.counts = Counter(dict.fromkeys(COUNTS, 0))
         self._prices, self._facts = prices, facts
         self._present: list[bool] = []
         self._sent: dict[int, Sent] = {}

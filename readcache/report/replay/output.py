@@ -31,8 +31,9 @@ Table = list[tuple[str | int, ...]]
 
 def verdict(total: ReplayTotals, policies: Sequence[str]) -> Iterator[str]:
     """Yield the recommendations as sentences. They omit unknown numbers."""
-    if total.counts["calls"]:
-        yield _of_results(total, policies)
+    if not total.counts["out"]:  # no calls, or results that no loader understood
+        return
+    yield _of_results(total, policies)
     if total.strategies:
         yield from _of_strategies(total, policies)
 
@@ -108,7 +109,9 @@ def _head(total: ReplayTotals) -> Iterator[str]:
     yield f"{many(counts['sessions'], 'conversation')}{inner}, {sizes}"
     forms = ", ".join(f"{name} {count:,}" for name, count in ranked(total.forms)) or "none"
     yield f"formats: {forms}"
-    if counts["calls"]:
+    if counts["calls"] and not counts["out"]:
+        yield "no result of these calls has a text, so nothing is known of what could be saved"
+    elif counts["calls"]:
         yield (
             f"lines of files, by any tool: {share(counts['read'], counts['out'])} of the output. Shown before: "
             f"{share(counts['bound'], counts['read'])} of that, {share(counts['bound'], counts['out'])} of all"

@@ -20,7 +20,7 @@ from readcache.core.model.spec.marker import Finding
 from readcache.core.model.spec.world import World
 from readcache.core.model.tool_call import ToolCall
 from readcache.report.replay.bills import USUAL, Carried
-from readcache.report.replay.replay_totals import PolicyTotals
+from readcache.report.replay.replay_totals import FROM_SESSION, PolicyTotals
 from readcache.transcripts.records import HistoryRemoval
 
 SHORTEST = 4  # characters of a significant line, without blanks: `}` by itself is not a re-read
@@ -28,8 +28,6 @@ RUN = 3  # such lines in a row: fewer may occur twice in a file
 WATCHED = 20  # calls after a compaction: it counts as the cause of re-reads in these calls
 _GREP = ":-"  # stands for the character that `grep -n` prints after a number: one of the two
 _BLOB = "git:"  # prefix of keys that are not files of the work tree
-# The session's counters of immediate rereads and of failures of readcache.
-FROM_SESSION = ("bounces", "tokens_bounced", "internal_error", "store_failed")
 _READER = "main"
 
 
@@ -175,7 +173,7 @@ class PolicyRun:
     def __init__(self, policy: Policy, prices: Prices = USUAL) -> None:
         self._session = Session(root="/", policy=policy, local=False)
         self._world, self._carried = World(), Carried(prices)
-        self._totals = PolicyTotals(Counter(wrong=0))
+        self._totals = PolicyTotals()
 
     def call(self, call: ToolCall) -> str:
         """Record a call. Return the text that the reader gets: the output, or the rest of it with markers."""

@@ -3,11 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from readcache.transcripts.records import Damage
 
 MOST_NAMED = 5  # wrong omissions that are named
+# The counts of every total. JSON has each of them, even if it is 0.
+COUNTS = (
+    *("sessions", "readers", "calls", "out", "reads", "read", "bound", "reread", "held", "cuts", "restored"),
+    *("plan_tokens", "prompt", "bill", "requests", "billed_sessions"),
+)
+# The session's counters of immediate rereads and of failures of readcache.
+FROM_SESSION = ("bounces", "tokens_bounced", "internal_error", "store_failed")
+POLICY_COUNTS = (
+    *("saved", "omissions", "cut", "markers", "wrong", "saved_priced", "out_priced", "turns_priced"),
+    *("saved_input", "saved_bill", *FROM_SESSION),
+)
+
+
+def zeros(names: Iterable[str]) -> Counter[str]:
+    """Return a counter that has each of these names, with 0."""
+    return Counter(dict.fromkeys(names, 0))
 
 
 def ranked(counts: Counter[str]) -> list[tuple[str, int]]:
@@ -20,7 +37,7 @@ def ranked(counts: Counter[str]) -> list[tuple[str, int]]:
 class PolicyTotals:
     """The totals of one policy. `counts`: see `policy_run`. `by_tool`: characters saved by tool, net of markers."""
 
-    counts: Counter[str] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=lambda: zeros(POLICY_COUNTS))
     by_tool: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
 
@@ -35,7 +52,7 @@ class PolicyTotals:
 class ReplayTotals:
     """The totals of one conversation, or of many."""
 
-    counts: Counter[str] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=lambda: zeros(COUNTS))
     forms: Counter[str] = field(default_factory=Counter)
     calls_by_tool: Counter[str] = field(default_factory=Counter)
     out_by_tool: Counter[str] = field(default_factory=Counter)
@@ -66,7 +83,10 @@ class Outcomes:
 
 
 class Sum:
-    """The sum of all outcomes. Hosts copy a conversation when it is resumed. Only the longest copy counts."""
+    """The sum of all outcomes, added in the order of their files.
+
+    Hosts copy a conversation when it is resumed. Only one copy counts: the one with the most output, then with the most
+    requests that have usage fields, then with the most calls, then the first."""
 
     def __init__(self) -> None:
         self.damage = Damage()
@@ -87,7 +107,7 @@ class Sum:
                 continue
             known = self._known.get(replayed.first_call)
             self.copies += known is not None
-            if known is None or known.counts["calls"] < replayed.counts["calls"]:
+            if known is None or _worth(known) < _worth(replayed):
                 self._known[replayed.first_call] = replayed
 
     def total(self) -> ReplayTotals:
@@ -96,3 +116,7 @@ class Sum:
             self._total.add(totals)
         self._known = {}
         return self._total
+
+
+def _worth(copy: ReplayTotals) -> tuple[int, int, int]:
+    return copy.counts["out"], copy.counts["requests"], copy.counts["calls"]

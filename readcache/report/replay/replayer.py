@@ -73,11 +73,7 @@ class Choices:
 
     def prices(self, recording: Recording) -> ModelPrices | None:
         """Return the prices of the recording's model; None if they are unknown."""
-        # If most tokens were written to a cache that lasts an hour, all of them count as written there.
-        found = find_prices(self.model or recording.model, self.table)
-        sent = [item for item in recording.items if isinstance(item, RequestSent)]
-        hour = sum(one.cache_write_hour for one in sent) > sum(one.cache_write for one in sent)
-        return found.for_an_hour() if found is not None and hour else found
+        return find_prices(self.model or recording.model, self.table)
 
 
 def replay_recording(
@@ -85,14 +81,15 @@ def replay_recording(
 ) -> ReplayTotals:
     """Return the totals of one conversation under each policy."""
     choices = Choices() if choices is None else choices
-    totals = ReplayTotals(Counter(sessions=1), Counter({recording.form: 1}), first_call=recording.first_call)
-    totals.counts["readers"] += recording.reader != "main"
+    totals = ReplayTotals(forms=Counter({recording.form: 1}), first_call=recording.first_call)
+    totals.counts.update(sessions=1, readers=recording.reader != "main")
     prices = choices.prices(recording)
-    runs = {name: PolicyRun(policy, prices.ratios if prices else USUAL) for name, policy in policies.items()}
+    simulated = prices and simulation_prices(prices, recording)
+    runs = {name: PolicyRun(policy, simulated.ratios if simulated else USUAL) for name, policy in policies.items()}
     baseline, bill = Baseline(), Bill(prices)
     size = tokens_of(item for item in recording.items if isinstance(item, ToolCall))
     strategies = choices.strategies if size >= choices.least else ()
-    conversations = Conversations(strategies, prices or RATIOS, tuple(policies))
+    conversations = Conversations(strategies, simulated or RATIOS, tuple(policies))
     # If the host removed anything, these runs are not told about it. The simulations remove texts by their own rules.
     has_removals = bool(strategies) and any(isinstance(item, HistoryRemoval) for item in recording.items)
     uncut_runs = {name: PolicyRun(policy) for name, policy in policies.items()} if has_removals else {}
@@ -138,6 +135,14 @@ def replay_recording(
     return totals
 
 
+def simulation_prices(prices: ModelPrices, recording: Recording) -> ModelPrices:
+    """Return the prices of simulated requests. If most tokens were written to a cache that lasts an hour, all of them
+    count as written there."""
+    sent = [item for item in recording.items if isinstance(item, RequestSent)]
+    hour = sum(one.cache_write_hour for one in sent) > sum(one.cache_write for one in sent)
+    return prices.for_an_hour() if hour else prices
+
+
 SMALL = 200_000  # bytes on disk: replaying fewer takes less time than starting processes
 AHEAD = 4  # units that wait for each process: more would use memory, fewer would let it idle
 
@@ -155,12 +160,15 @@ def replay_files(
     work = partial(replay_unit, policies=tuple(policies), choices=choices, since=since, forms=tuple(FORMS))
     units = (unit for file in files for unit in units_of(file))
     processes = 1 if sum(file.size for file in files) < SMALL else _cores()
+    ended: dict[int, tuple[bool, Outcomes]] = {}
     with contextlib.closing(_each(work, units, processes)) as done:
-        for unit, outcomes in done:
-            found.add(outcomes)
-            if outcomes.not_understood:
-                (found.not_understood if unit.file.named else found.strangers).append(outcomes.not_understood)
+        for number, unit, outcomes in done:
+            ended[number] = unit.file.named, outcomes
             progress(unit.size)
+    for _, (named, outcomes) in sorted(ended.items()):  # so that the figures do not depend on which process ends first
+        found.add(outcomes)
+        if outcomes.not_understood:
+            (found.not_understood if named else found.strangers).append(outcomes.not_understood)
     return found
 
 
@@ -184,19 +192,20 @@ def replay_unit(
     return outcomes
 
 
-def _each(
-    work: Callable[[Unit], Outcomes], units: Iterable[Unit], processes: int
-) -> Generator[tuple[Unit, Outcomes], None, None]:
+Done = tuple[int, Unit, Outcomes]  # a unit with its number, from 0
+
+
+def _each(work: Callable[[Unit], Outcomes], units: Iterable[Unit], processes: int) -> Generator[Done, None, None]:
     """Yield each unit and its outcomes, in the order in which they finish. No process outlives the generator."""
     if processes == 1:
-        yield from ((unit, work(unit)) for unit in units)
+        yield from ((number, unit, work(unit)) for number, unit in enumerate(units))
         return
     context = multiprocessing.get_context("spawn")  # the only method that works on every system and in every thread
     pool = ProcessPoolExecutor(processes, mp_context=context, initializer=_end_with_parent)
-    running: dict[Future[Outcomes], Unit] = {}
+    running: dict[Future[Outcomes], tuple[int, Unit]] = {}
     try:
-        for unit in units:
-            running[pool.submit(work, unit)] = unit
+        for number, unit in enumerate(units):
+            running[pool.submit(work, unit)] = number, unit
             if len(running) >= AHEAD * processes:
                 yield from _done(running)
         while running:
@@ -223,10 +232,10 @@ def _end_with_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _done(running: dict[Future[Outcomes], Unit]) -> Iterator[tuple[Unit, Outcomes]]:
+def _done(running: dict[Future[Outcomes], tuple[int, Unit]]) -> Iterator[Done]:
     ready, _ = wait(running, return_when=FIRST_COMPLETED)
     for future in ready:
-        yield running.pop(future), future.result()
+        yield *running.pop(future), future.result()
 
 
 def _cores() -> int:
