@@ -24,8 +24,9 @@ from readcache.report.page.html import (
     whole_page,
 )
 from readcache.report.replay.conversations import StrategyCounts
-from readcache.report.replay.output import savings, strategy_rows, verdict
+from readcache.report.replay.output import savings, strategy_rows, turn_hosts, verdict
 from readcache.report.replay.replay_totals import PolicyTotals, ReplayTotals, Sum, ranked
+from readcache.report.replay.turns import settings, turn_rows
 from readcache.report.totals import Gain, Totals
 
 DOLLARS = 3.0  # for a million tokens of input that no cache holds: an example, because the log names no model
@@ -156,11 +157,20 @@ def _replay_main(total: ReplayTotals, policies: Sequence[str]) -> Iterator[str]:
     yield from bar_table(("saved", *policies), rows)
     for name, run in zip(policies, runs, strict=True):
         yield from (f'<p class="note">Wrong, {escaped(name)}: {escaped(fault)}</p>\n' for fault in run.wrong)
+    yield "<h2>Where your turns go</h2>\n"
+    yield from _turns(total)
     if total.strategies:
         yield "<h2>Ways of keeping a conversation</h2>\n"
         yield from _strategies(total.strategies)
     yield "<h2>Saved, by tool</h2>\n"
     yield from _tools(total, policies, runs)
+
+
+def _turns(total: ReplayTotals) -> Iterator[str]:
+    hosts = turn_hosts(total)
+    heads = (f"{host}, {what}" for host in hosts for what in ("turns", "bill"))
+    yield from bar_table(("kind of turn", *heads), turn_rows(total.turns, total.turn_bills, hosts))
+    yield from (f"<p>{escaped(sentence)}.</p>\n" for sentence in settings(total.turns, total.turn_bills))
 
 
 def _barred(cells: Sequence[str], kind: str = "left") -> Sequence[Bar | str]:

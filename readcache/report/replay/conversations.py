@@ -32,8 +32,8 @@ from readcache.report.replay.conversation_sim import (
     Turn,
 )
 from readcache.report.replay.policy_run import RUN, SHORTEST
-from readcache.transcripts.claude_code import bare
 from readcache.transcripts.records import HistoryRemoval
+from readcache.transcripts.tools import bare
 from readcache.transcripts.values import chars_in
 
 LONG = 100_000  # conversations that may be worth shortening, in tokens

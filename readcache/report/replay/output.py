@@ -14,6 +14,7 @@ from readcache.report.replay.bills import CHARS_PER_TOKEN
 from readcache.report.replay.conversations import StrategyCounts, parse_strategy
 from readcache.report.replay.policy_run import WATCHED
 from readcache.report.replay.replay_totals import PolicyTotals, ReplayTotals, Sum, ranked
+from readcache.report.replay.turns import ALL, KINDS, settings, turn_rows
 
 MOST_MISSED = 0.05  # share of the needs: a strategy that misses more of them is not recommended
 _INIT = ("claude-code", "codex", "gemini", "mini-swe-agent", "opencode", "pi")  # hosts that `readcache init` knows
@@ -24,6 +25,7 @@ _LINES = {
 }
 WIDTH = 100  # columns, if stdout is not a terminal
 MOST_TOOLS = 8
+MOST_HOSTS = 3  # that have columns in the table of turns
 NAME = 18  # characters of the name of a tool or a strategy
 
 Table = list[tuple[str | int, ...]]
@@ -96,6 +98,7 @@ def table(found: Sum, policies: Sequence[str]) -> list[str | Table]:
     if total.counts["calls"]:
         runs = [total.policies[name] for name in policies]
         parts.append([("", *policies), *savings(total.counts, runs)])
+        parts += ["", *_turns(total)]
         parts += ["", *_strategies(total.strategies)] if total.strategies else []
         parts += ["", *_tools(total, runs, policies), "", *_after_compactions(total)]
         parts += [line for name in policies for line in _faults(name, total.policies[name])]
@@ -165,6 +168,20 @@ def _bounces(run: Counter[str]) -> str:
 def _kept(run: Counter[str]) -> float:
     """Return the characters saved, without the omissions that caused an immediate reread."""
     return run["saved"] - CHARS_PER_TOKEN * run["tokens_bounced"]
+
+
+def turn_hosts(total: ReplayTotals) -> list[str]:
+    """Return the hosts whose turns are shown: those with the largest bill, then with the most turns."""
+    bills, turns = total.turn_bills, total.turns
+    return sorted(turns, key=lambda host: (-bills[host][ALL], -turns[host].total(), host))[:MOST_HOSTS]
+
+
+def _turns(total: ReplayTotals) -> Iterator[str | Table]:
+    hosts = turn_hosts(total)
+    heads = (cell for host in hosts for cell in (host, "its bill"))
+    yield [("where your turns go", *heads), *turn_rows(total.turns, total.turn_bills, hosts)]
+    yield "  a turn costs its prompt, read from the cache, and its output; the rest of a bill is new text"
+    yield from settings(total.turns, total.turn_bills)
 
 
 def _strategies(strategies: StrategyCounts) -> Iterator[str | Table]:
@@ -266,6 +283,12 @@ def replay_json(found: Sum, policies: Sequence[str]) -> dict[str, Any]:
         "policies": {
             name: {**run.counts, "by_tool": dict(run.by_tool), "wrong_ones": run.wrong} for name, run in runs.items()
         },
+        "turns": {
+            host: {kind: {"turns": turns[kind], "bill": total.turn_bills[host][kind]} for kind in KINDS}
+            | {ALL: {"turns": turns.total(), "bill": total.turn_bills[host][ALL]}}
+            for host, turns in total.turns.items()
+        },
+        "settings": list(settings(total.turns, total.turn_bills)),
         "models": dict(total.models),
         "unpriced": dict(total.unpriced),
         "conversation": {spec: dict(total.strategies[spec, ""]) for spec in specs},

@@ -39,6 +39,14 @@ class ShownLines(NamedTuple):
     chars: int  # including the text before them
 
 
+class FilesShown(NamedTuple):
+    """The characters of lines of files that a call showed, and of these, the characters in runs of lines that were
+    visible before."""
+
+    lines: int
+    known: int
+
+
 class Rereads:
     """The lines that one reader knows, call by call."""
 
@@ -118,15 +126,15 @@ class Baseline:
         self._rereads = Rereads()
         self._counts: Counter[str] = Counter()
 
-    def call(self, call: ToolCall) -> bool:
-        """Record a call. Return True if it showed lines of files."""
+    def call(self, call: ToolCall) -> FilesShown:
+        """Record a call. Return the lines of files that it showed."""
         reply = answer_recorded(self._session, call)
         shown = [] if reply is None else self._shown(call.call_id)
         lost, restorable = self._rereads.after_removal(shown)
         again = self._rereads.add(call.call_id, shown)
         read = sum(part.chars for part in shown)
         self._counts.update(reads=bool(shown), read=read, bound=again, reread=lost, held=restorable)
-        return bool(shown)
+        return FilesShown(sum(len(line) + 1 for part in shown for line in part.lines), again)
 
     def _shown(self, call_id: str) -> list[ShownLines]:
         found = []

@@ -60,6 +60,10 @@ class ReplayTotals:
     models: Counter[str] = field(default_factory=Counter)  # conversations by model, with the date of its prices
     unpriced: Counter[str] = field(default_factory=Counter)  # conversations with usage fields, by unpriced model
     strategies: dict[tuple[str, str], Counter[str]] = field(default_factory=dict)  # as `Conversations.end`
+    turns: defaultdict[str, Counter[str]] = field(
+        default_factory=lambda: defaultdict(Counter)
+    )  # as `TurnKinds`, by host
+    turn_bills: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     first_call: str = ""  # the harness's ID of the first call of one conversation; "" for none
 
     def add(self, other: ReplayTotals) -> None:
@@ -70,6 +74,9 @@ class ReplayTotals:
             self.strategies.setdefault(strategy, Counter()).update(counts)
         for name, policy in other.policies.items():
             self.policies[name].add(policy)
+        for host, turns in other.turns.items():
+            self.turns[host].update(turns)
+            self.turn_bills[host].update(other.turn_bills[host])
 
 
 @dataclass(slots=True)

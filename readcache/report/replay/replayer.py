@@ -23,6 +23,7 @@ from readcache.report.replay.bills import RATIOS, USUAL, Bill, ModelPrices, Pric
 from readcache.report.replay.conversations import Conversations, Sending, tokens_of
 from readcache.report.replay.policy_run import Baseline, PolicyRun, answer_recorded, show_restored
 from readcache.report.replay.replay_totals import Outcomes, ReplayTotals, Sum
+from readcache.report.replay.turns import ALL, TurnKinds
 from readcache.transcripts.files import Found, Unit, find_files, read_content, units_of
 from readcache.transcripts.formats import FORMS, Form, recordings_in
 from readcache.transcripts.records import HistoryRemoval, NotUnderstood, Recording, RequestSent
@@ -86,7 +87,7 @@ def replay_recording(
     prices = choices.prices(recording)
     simulated = prices and simulation_prices(prices, recording)
     runs = {name: PolicyRun(policy, simulated.ratios if simulated else USUAL) for name, policy in policies.items()}
-    baseline, bill = Baseline(), Bill(prices)
+    baseline, bill, turns = Baseline(), Bill(prices), TurnKinds(prices)
     size = tokens_of(item for item in recording.items if isinstance(item, ToolCall))
     strategies = choices.strategies if size >= choices.least else ()
     conversations = Conversations(strategies, simulated or RATIOS, tuple(policies))
@@ -96,6 +97,7 @@ def replay_recording(
     for item in recording.items:
         if isinstance(item, RequestSent):
             bill.sent(item)
+            turns.sent(item)
         elif isinstance(item, HistoryRemoval):
             baseline.trim(item)
             bill.trim(item.kept)
@@ -113,9 +115,13 @@ def replay_recording(
             sent = {
                 name: Sending(text, uncut_runs[name].call(item) if uncut_runs else text) for name, text in texts.items()
             }
-            is_read = baseline.call(item)
+            shown = baseline.call(item)
+            turns.call(item, shown)
             bill.call(item, {name: len(item.output) - len(text) for name, text in texts.items()})
-            conversations.call(item, sent, is_read=is_read)
+            conversations.call(item, sent, is_read=shown.lines > 0)
+    turns.end()
+    totals.turns[recording.form].update(turns.turns)
+    totals.turn_bills[recording.form].update(turns.bills + Counter({ALL: round(bill.money)}))
     totals.counts.update(baseline.end())
     totals.counts.update(bill.counts())
     if totals.counts["requests"] and prices:
