@@ -48,11 +48,11 @@ def load_claude_code(content: Content) -> Iterator[Recording]:
     readers: dict[str, _Reader] = {}
     roots: dict[str, str] = {}  # uuid of an entry of a side chain -> its reader
     began: float | None = None
-    name = ""
+    name = directory = ""
     for line, entry in content.objects():
         if entry.get("type") not in _KINDS:
             continue
-        name = name or str(entry.get("sessionId") or "")
+        name, directory = name or str(entry.get("sessionId") or ""), directory or str(entry.get("cwd") or "")
         began = began if began is not None else epoch_of(entry.get("timestamp"))
         inner = dict_in(entry.get("data"))
         if entry["type"] == "progress" and inner.get("type") == "agent_progress":
@@ -70,7 +70,7 @@ def load_claude_code(content: Content) -> Iterator[Recording]:
     for reader, found in readers.items():
         if found.items:  # requests without usage are dropped
             items = tuple(item for item in found.items if not isinstance(item, RequestSent) or item.prompt)
-            known = found.first_call, found.model
+            known = found.first_call, found.model, directory
             yield Recording(name or content.path, "claude-code", items, reader, "claude-code", began, *known)
 
 

@@ -72,7 +72,7 @@ class Recording:
 
     `since`: time of its first event, in seconds since the epoch, or None if the transcript has no times. `first_call`:
     the harness's own ID of its first call, or "" if there is none; it identifies copies of a conversation. `model`: the
-    first model that the transcript names, or "".
+    first model that the transcript names, or "". `directory`: where the agent began to work, or "".
     """
 
     name: str
@@ -83,6 +83,7 @@ class Recording:
     since: float | None = None
     first_call: str = ""
     model: str = ""
+    directory: str = ""
 
 
 @dataclass(slots=True)
@@ -140,8 +141,7 @@ class Turns:
     the results of its calls."""
 
     def __init__(self) -> None:
-        self.first_call = ""
-        self.model = ""
+        self.first_call = self.model = self.directory = ""
         self.since: float | None = None
         self._now: float | None = None
         self._items: list[Item] = []
@@ -198,7 +198,7 @@ class Turns:
         number, early = self._early.pop(call_id, (0, None))
         if early is None:
             self.answer(len(said))
-        self.first_call = self.first_call or call_id
+        self.first_call, self.directory = self.first_call or call_id, self.directory or cwd
         batch = f"answer-{number or self._count}"
         self._waiting[call_id] = ToolCall(call_id, name, given, "", batch, cwd=cwd, said=said)
         if early is not None:
@@ -237,7 +237,8 @@ class Turns:
     def recording(self, name: str, form: str, *, agent: str = "", reader: str = "main") -> Recording:
         """Return the whole recording, without the requests that have no usage."""
         items = tuple(item for item in self._items if not isinstance(item, RequestSent) or item.prompt)
-        return Recording(name, form, items, reader, agent or form, self.since, self.first_call, self.model)
+        known = self.since, self.first_call, self.model, self.directory
+        return Recording(name, form, items, reader, agent or form, *known)
 
     @property
     def waiting(self) -> list[str]:

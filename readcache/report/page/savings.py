@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
+from itertools import chain
 
 from readcache.core.model.reply import Reason
 from readcache.report import share
@@ -24,6 +25,7 @@ from readcache.report.page.html import (
     whole_page,
 )
 from readcache.report.replay.conversations import StrategyCounts
+from readcache.report.replay.groups import group_cells, group_heads, groups_by
 from readcache.report.replay.output import savings, strategy_rows, turn_hosts, verdict
 from readcache.report.replay.replay_totals import PolicyTotals, ReplayTotals, Sum, ranked
 from readcache.report.replay.turns import settings, turn_rows
@@ -130,8 +132,8 @@ def _saved(totals: Totals) -> int:
     return totals.counts["tokens_saved"]
 
 
-def replay_page(found: Sum, policies: Sequence[str]) -> Iterator[str]:
-    """Return the page of `replay` in parts: the figures of its table."""
+def replay_page(found: Sum, policies: Sequence[str], by: str = "") -> Iterator[str]:
+    """Return the page of `replay` in parts: the figures of its table. `by`: what its rows are, as in `table`."""
     total = found.total()
     about = {
         "conversations": number(total.counts["sessions"]),
@@ -140,7 +142,14 @@ def replay_page(found: Sum, policies: Sequence[str]) -> Iterator[str]:
         "formats": ", ".join(total.forms),
     }
     footer = "A recording does not react: nobody knows what the model would have done. docs/replay.md says what counts."
-    return whole_page("replay", "What readcache would have saved", about, _replay_main(total, policies), footer)
+    parts = chain(_replay_main(total, policies), _by(by, found, policies) if by else ())
+    return whole_page("replay", "What readcache would have saved", about, parts, footer)
+
+
+def _by(by: str, found: Sum, policies: Sequence[str]) -> Iterator[str]:
+    yield f"<h2>By {by}</h2>\n"
+    rows = (group_cells(group, policies) for group in groups_by(by, found.conversations))
+    yield from bar_table(group_heads(by, policies), rows)
 
 
 def _replay_main(total: ReplayTotals, policies: Sequence[str]) -> Iterator[str]:

@@ -12,6 +12,7 @@ from typing import Any
 from readcache.report import many, share
 from readcache.report.replay.bills import CHARS_PER_TOKEN
 from readcache.report.replay.conversations import StrategyCounts, parse_strategy
+from readcache.report.replay.groups import group_json, group_table, groups_by
 from readcache.report.replay.policy_run import WATCHED
 from readcache.report.replay.replay_totals import PolicyTotals, ReplayTotals, Sum, ranked
 from readcache.report.replay.turns import ALL, KINDS, settings, turn_rows
@@ -90,8 +91,11 @@ def _less(counts: Counter[str], recorded: Counter[str]) -> str:
     return f"{less} less{money}{gone}"
 
 
-def table(found: Sum, policies: Sequence[str]) -> list[str | Table]:
-    """Return the report: lines, and tables whose first row is the heading."""
+def table(found: Sum, policies: Sequence[str], by: str = "") -> list[str | Table]:
+    """Return the report: lines, and tables whose first row is the heading. `by`: a session, day or project for each
+    row; "" for the report on all."""
+    if by:
+        return [*group_table(by, groups_by(by, found.conversations), policies), *_left_aside(found)]
     total = found.total()
     parts: list[str | Table] = [part for sentence in verdict(total, policies) for part in sentence.split("\n")]
     parts += ["", *_head(total), ""]
@@ -268,8 +272,8 @@ def _fitted(text: str, size: int) -> str:
     return text if len(text) <= size else "…" + text[1 - size :]
 
 
-def replay_json(found: Sum, policies: Sequence[str]) -> dict[str, Any]:
-    """Return the report as one object for JSON."""
+def replay_json(found: Sum, policies: Sequence[str], by: str = "") -> dict[str, Any]:
+    """Return the report as one object for JSON. `by`: as for `table`."""
     total = found.total()
     specs = [spec for spec, policy in total.strategies if not policy]
     runs = {name: total.policies[name] for name in policies}
@@ -301,4 +305,6 @@ def replay_json(found: Sum, policies: Sequence[str]) -> dict[str, Any]:
             "first_damaged": found.damage.first,
             "not_understood": found.not_understood,
         },
+        "by": by,
+        "rows": [group_json(group, policies) for group in groups_by(by, found.conversations)] if by else [],
     }

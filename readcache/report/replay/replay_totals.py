@@ -64,7 +64,11 @@ class ReplayTotals:
         default_factory=lambda: defaultdict(Counter)
     )  # as `TurnKinds`, by host
     turn_bills: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
-    first_call: str = ""  # the harness's ID of the first call of one conversation; "" for none
+    # Of one conversation, as in its `Recording`: the ID of its first call, its name, directory and start.
+    first_call: str = ""
+    name: str = ""
+    directory: str = ""
+    since: float | None = None
 
     def add(self, other: ReplayTotals) -> None:
         """Add the totals of another replay."""
@@ -100,7 +104,7 @@ class Sum:
         self.not_understood: list[str] = []
         self.strangers: list[str] = []  # files in directories that are not transcripts
         self.too_old = self.copies = 0
-        self._total = ReplayTotals()
+        self._found: list[ReplayTotals] = []  # conversations whose copies cannot be recognised
         self._known: dict[str, ReplayTotals] = {}
 
     def add(self, outcomes: Outcomes) -> None:
@@ -110,19 +114,24 @@ class Sum:
         self.too_old += outcomes.too_old
         for replayed in outcomes.replayed:
             if not replayed.first_call:
-                self._total.add(replayed)
+                self._found.append(replayed)
                 continue
             known = self._known.get(replayed.first_call)
             self.copies += known is not None
             if known is None or _worth(known) < _worth(replayed):
                 self._known[replayed.first_call] = replayed
 
+    @property
+    def conversations(self) -> list[ReplayTotals]:
+        """The totals of each conversation. Each counts once."""
+        return [*self._found, *self._known.values()]
+
     def total(self) -> ReplayTotals:
-        """Return the totals of all conversations. Call this after the last `add`."""
-        for totals in self._known.values():
-            self._total.add(totals)
-        self._known = {}
-        return self._total
+        """Return the totals of all conversations."""
+        total = ReplayTotals()
+        for one in self.conversations:
+            total.add(one)
+        return total
 
 
 def _worth(copy: ReplayTotals) -> tuple[int, int, int]:

@@ -13,7 +13,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from glob import escape, glob
 
@@ -83,6 +83,7 @@ def replay_recording(
     """Return the totals of one conversation under each policy."""
     choices = Choices() if choices is None else choices
     totals = ReplayTotals(forms=Counter({recording.form: 1}), first_call=recording.first_call)
+    totals.name, totals.directory, totals.since = recording.name, recording.directory, recording.since
     totals.counts.update(sessions=1, readers=recording.reader != "main")
     prices = choices.prices(recording)
     simulated = prices and simulation_prices(prices, recording)
@@ -192,7 +193,7 @@ def replay_unit(
             if since is not None and began < since:
                 outcomes.too_old += 1
             else:
-                outcomes.replayed.append(replay_recording(recording, presets, choices))
+                outcomes.replayed.append(replay_recording(replace(recording, since=began), presets, choices))
     except NotUnderstood as error:
         outcomes.not_understood = str(error)
     return outcomes
