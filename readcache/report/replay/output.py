@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from readcache.report import many, share
-from readcache.report.replay.bills import CHARS_PER_TOKEN
 from readcache.report.replay.conversations import StrategyCounts, parse_strategy
 from readcache.report.replay.policy_run import WATCHED
 from readcache.report.replay.replay_totals import PolicyTotals, ReplayTotals, Sum, ranked
@@ -161,7 +160,7 @@ def _bounces(run: Counter[str]) -> str:
 
 def _kept(run: Counter[str]) -> float:
     """Return the characters saved, without the omissions that caused an immediate reread."""
-    return run["saved"] - CHARS_PER_TOKEN * run["tokens_bounced"]
+    return run["saved"] - run["chars_bounced"]
 
 
 def _strategies(strategies: StrategyCounts) -> Iterator[str | Table]:

@@ -13,14 +13,15 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from glob import escape, glob
 
 from readcache import Policy, Session
+from readcache.core.model.tokens import chars_per_token
 from readcache.core.model.tool_call import ToolCall
 from readcache.report.replay.bills import RATIOS, USUAL, Bill, ModelPrices, PriceTable, built_in_prices, find_prices
-from readcache.report.replay.conversations import Conversations, Sending, tokens_of
+from readcache.report.replay.conversations import Conversations, Sending, largest_size
 from readcache.report.replay.policy_run import Baseline, PolicyRun, answer_recorded, show_restored
 from readcache.report.replay.replay_totals import Outcomes, ReplayTotals, Sum
 from readcache.transcripts.files import Found, Unit, find_files, read_content, units_of
@@ -79,6 +80,11 @@ class Choices:
         hour = sum(one.cache_write_hour for one in sent) > sum(one.cache_write for one in sent)
         return found.for_an_hour() if found is not None and hour else found
 
+    def chars_per_token(self, recording: Recording) -> float:
+        """Return how many characters make a token of the recording's model."""
+        found = find_prices(self.model or recording.model, self.table)
+        return (found and found.chars_per_token) or chars_per_token(self.model or recording.model)
+
 
 def replay_recording(
     recording: Recording, policies: Mapping[str, Policy], choices: Choices | None = None
@@ -87,18 +93,19 @@ def replay_recording(
     choices = Choices() if choices is None else choices
     totals = ReplayTotals(Counter(sessions=1), Counter({recording.form: 1}), first_call=recording.first_call)
     totals.counts["readers"] += recording.reader != "main"
-    prices = choices.prices(recording)
+    prices, chars, host = choices.prices(recording), choices.chars_per_token(recording), recording.agent
+    policies = {name: replace(policy, model=choices.model or recording.model) for name, policy in policies.items()}
     runs = {name: PolicyRun(policy, prices.ratios if prices else USUAL) for name, policy in policies.items()}
-    baseline, bill = Baseline(), Bill(prices)
-    size = tokens_of(item for item in recording.items if isinstance(item, ToolCall))
-    strategies = choices.strategies if size >= choices.least else ()
-    conversations = Conversations(strategies, prices or RATIOS, tuple(policies))
+    baseline, bill = Baseline(), Bill(prices, chars)
+    strategies = choices.strategies if largest_size(recording.items, chars, host) >= choices.least else ()
+    conversations = Conversations(strategies, prices or RATIOS, tuple(policies), chars_per_token=chars, host=host)
     # If the host removed anything, these runs are not told about it. The simulations remove texts by their own rules.
     has_removals = bool(strategies) and any(isinstance(item, HistoryRemoval) for item in recording.items)
     uncut_runs = {name: PolicyRun(policy) for name, policy in policies.items()} if has_removals else {}
     for item in recording.items:
         if isinstance(item, RequestSent):
             bill.sent(item)
+            conversations.sent(item)
         elif isinstance(item, HistoryRemoval):
             baseline.trim(item)
             bill.trim(item.kept)
