@@ -28,7 +28,7 @@ from readcache.core.model.events import (
     Record,
     Wrote,
 )
-from readcache.core.model.policy import CHARS_PER_TOKEN
+from readcache.core.model.tokens import count_by_chars
 from readcache.core.model.unconfirmed import as_counted, shown_chars
 from readcache.log.store.protocol import without_password
 from readcache.process.settings import Settings
@@ -183,7 +183,7 @@ def watched(cursor: Cursor, session: str, height: int) -> Panel:
     from rich.text import Text
 
     counts, visible = cursor.view.calls.counts, cursor.view.deliveries
-    in_view = sum(len(delivery.event.text) for delivery in visible) // CHARS_PER_TOKEN
+    in_view = count_by_chars.of_chars(sum(len(delivery.event.text) for delivery in visible))
     table = Table(box=None, expand=True, header_style="bold")
     for name, ratio in (("time", None), ("reader", None), ("what", None), ("characters", None), ("of", 1)):
         table.add_column(name, ratio=ratio, no_wrap=True, overflow="ellipsis")

@@ -36,11 +36,12 @@ from rivals import contestants
 from readcache.core.model.text import split_lines
 from readcache.core.model.tool_call import ToolCall
 from readcache.report.replay.bills import RATIOS
-from readcache.report.replay.conversations import Conversations, Sending, tokens_of
+from readcache.report.replay.conversations import Conversations, Sending, largest_size
 
 WAYS = ("none", "compact:160000", "clear:160000:60000", "clear:100000:60000", "mask:10")
 READS = (0.1, 0.05)  # prices of cached input beside uncached
 LEAST, EDITS = 120_000, 3
+CHARS_PER_TOKEN = 4  # of the sketch, which knows no models: its sizes are its own
 NEAR = 0.02
 MOST_MISSED = 0.03  # of the needs: half of what is missed after a compaction at 160,000
 SHARES = ("bill", "carried")  # beside those of `none`
@@ -85,8 +86,9 @@ def replayed(rows: Sequence[dict[str, Any]], read: float, ways: Sequence[str] = 
     """What `readcache replay` finds, by way."""
     with tempfile.TemporaryDirectory() as directory:
         data, prices = Path(directory, "rows.jsonl"), Path(directory, "prices.json")
+        row = {"input": 1, "read": read, "write": 1.25, "output": 5, "chars_per_token": CHARS_PER_TOKEN}
         data.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-        prices.write_text(json.dumps({"sketch": {"input": 1, "read": read, "write": 1.25, "output": 5}}))
+        prices.write_text(json.dumps({"sketch": row}))
         words = [word for spec in ways for word in ("--conversation", spec)]
         told, *_ = replay([data], "--policy", "default", "--prices", str(prices), "--model", "sketch", *words)
     return {spec: Counter(counts) for spec, counts in told["conversation"].items()}
@@ -101,10 +103,11 @@ def with_rivals(paths: Sequence[Path], wheel: Path | None, read: float) -> dict[
     for records in (records for path in paths for records in sessions(path)):
         kept = [record for record in records if record["tool"] != "_compact"]
         calls = [one for n, record in enumerate(kept) if isinstance(one := item_of(f"c{n}", record), ToolCall)]
-        if tokens_of(calls) < LEAST:
+        if largest_size(calls, CHARS_PER_TOKEN) < LEAST:
             continue
         answers = {name: way(kept) for name, way in rivals.items()}
-        talk = Conversations(list(sums), replace(RATIOS, read=read), tuple(rivals))
+        prices = replace(RATIOS, read=read)
+        talk = Conversations(list(sums), prices, tuple(rivals), chars_per_token=CHARS_PER_TOKEN)
         for number, call in enumerate(calls):
             texts = {name: sent(call.output, found[number]) for name, found in answers.items()}
             talk.call(call, {name: Sending(text, text) for name, text in texts.items()}, is_read=False)

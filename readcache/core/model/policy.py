@@ -11,6 +11,7 @@ from typing import ClassVar
 from readcache.core.model.errors import UsageError, did_you_mean
 from readcache.core.model.limits import MOST_COUNT, whole_number
 from readcache.core.model.secrets import SECRET_NAMES
+from readcache.core.model.tokens import UNKNOWN, CountByChars, chars_per_token, count_by_chars
 
 
 class Insist(enum.Enum):
@@ -51,14 +52,6 @@ class HeadTail:
         if len(text) <= self.head + self.tail:
             return (text,)
         return (text[: self.head], text[len(text) - self.tail :])
-
-
-CHARS_PER_TOKEN = 4
-
-
-def count_by_chars(text: str) -> int:
-    """Return the tokens of `text` by the usual rule of thumb, 4 characters per token, rounded up."""
-    return -(-len(text) // CHARS_PER_TOKEN)
 
 
 # Commands whose output a harness takes as the agent's answer, from the harnesses' sources: mini-swe-agent v1 and v2,
@@ -118,7 +111,7 @@ class Prices:
     conversations, 59, 46 and 53 more came on average; in other recordings 40, 39 and 42. So the number of past turns
     tells nothing about the number of further ones."""
 
-    chars_per_token: ClassVar[int] = CHARS_PER_TOKEN  # for estimates, if only the characters are known
+    chars_per_token: ClassVar[float] = UNKNOWN.chars_per_token  # for estimates, if only the characters are known
 
     def of_text(self, tokens: int) -> float:
         """Return the cost of a text of this many tokens while it is carried in the conversation."""
@@ -236,8 +229,11 @@ class Policy:
     clear: Marks | None = None
     """The sizes at which old results are cleared, in a host that gives readcache the messages of each request:
     `Marks(160_000, 60_000)`. None: results are never cleared."""
+    model: str = ""
+    """The name of the model, such as `claude-opus-5`. Its family decides how many characters a token has. "": it is
+    unknown, and a token has those of the host's usual models, or 3."""
     count_tokens: Callable[[str], int] = count_by_chars
-    """A function `str -> int` that returns the tokens of a text. The default is a quarter of the characters."""
+    """A function `str -> int` that returns the tokens of a text. The default counts by the model's characters."""
     mode: Mode = Mode.ON
     """`ON`; `ADVISE` omits nothing and counts the lines that it would have omitted; `OFF` omits and records nothing."""
     _never: re.Pattern[str] | None = field(init=False, repr=False, compare=False, default=None)
@@ -250,6 +246,8 @@ class Policy:
             raise UsageError(f"Policy(restore={self.restore}): the window is not known: give a number of tokens")
         if not self.min_worth >= 0:
             raise UsageError(f"Policy(min_worth={self.min_worth!r}) is not a share of a turn: give 0 or more")
+        if isinstance(self.count_tokens, CountByChars):  # a policy that was made for another model has its counter
+            object.__setattr__(self, "count_tokens", CountByChars(self.chars_per_token))
         if self.never:
             joined = "|".join(f"(?:{pattern})" for pattern in self.never)
             object.__setattr__(self, "_never", re.compile(joined, re.MULTILINE))
@@ -289,13 +287,18 @@ class Policy:
             raise UsageError(f"READCACHE_CLEAR {marks!r} is not ABOVE:DOWN_TO in tokens, such as 160000:60000")
         return replace(self, clear=Marks(above, down_to))
 
+    @property
+    def chars_per_token(self) -> float:
+        """Characters of a token of `model`, for estimates if only the characters are known."""
+        return chars_per_token(self.model)
+
     def tokens(self, text: str) -> int:
-        """Return the tokens of `text` by `count_tokens`. If that raises, use `count_by_chars`, so that a failed count
-        does not stop a call."""
+        """Return the tokens of `text` by `count_tokens`. If that raises, count by the characters, so that a failed
+        count does not stop a call."""
         try:
             return int(self.count_tokens(text))
         except Exception:
-            return count_by_chars(text)
+            return CountByChars(self.chars_per_token)(text)
 
     def forbids(self, text: str) -> bool:
         """Return True if a pattern of `never` matches the text. `is_answer` decides which part of a command is

@@ -19,7 +19,7 @@ from math import sqrt
 from types import MappingProxyType
 
 from readcache.core.model.events import Event, Origin
-from readcache.core.model.policy import CHARS_PER_TOKEN, Budget
+from readcache.core.model.policy import Budget
 from readcache.core.model.view import View
 from readcache.core.restore.evidence import Evidence, Input, Result, gather, is_removed
 from readcache.core.restore.fit import Candidate, Counting, LineSource, fit, not_shown, why_not_output, why_not_text
@@ -197,8 +197,8 @@ COMMAND_WITHIN = 25
 OLD = 0.01
 # The weight of a result if the same command was run again: it comes last.
 EARLIER = 0.0001
-# The smaller of two reads is slightly more likely to be needed. Tokens, and an exponent; 0 to 0.3 do nearly as well.
-SIZE = 200
+# The smaller of two reads is likelier to be needed. Characters, and an exponent: 0 to 0.3 do nearly as well.
+SIZE = 800
 BY_SIZE = 0.15
 
 
@@ -210,9 +210,9 @@ def score(result: Result, paths: Sequence[str]) -> float:
         weight *= 1 if result.age <= COMMAND_WITHIN or paths else OLD
         weight *= 1 if result.is_newest else EARLIER
         return weight / (result.age + 2)
-    tokens, trace = len(result.event.text) / CHARS_PER_TOKEN, result.traces[paths[0]]
+    trace = result.traces[paths[0]]
     touched: int = min(filter(None, (result.age, SEEN * trace.shown, trace.written, trace.named)))
-    size: float = (1 + tokens / SIZE) ** BY_SIZE
+    size: float = (1 + len(result.event.text) / SIZE) ** BY_SIZE
     return 1 / (size * (sqrt(result.age * touched) + 2))
 
 

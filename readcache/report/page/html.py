@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from typing import NamedTuple
 
-from readcache.core.model.policy import CHARS_PER_TOKEN
+from readcache.core.model.tokens import count_by_chars
 
 _PLAIN = "\n\t\u200d"  # the last one joins the parts of an emoji and is invisible by itself
 # Each page starts with this text. A file that starts with it may be overwritten.
@@ -73,7 +73,7 @@ def plural(value: int, one: str) -> str:
 
 def tokens(chars: int) -> int:
     """Return an estimate of the tokens. The log has only characters."""
-    return chars // CHARS_PER_TOKEN
+    return count_by_chars.of_chars(chars)
 
 
 def whole_page(

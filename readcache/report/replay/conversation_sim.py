@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from readcache.report.replay.bills import ModelPrices
 
 # Sizes in tokens, from recorded sessions.
-BASE = 8_000  # instructions and tools
+BASE = 8_000  # instructions and tools, if the host was not measured
 CALL = 30  # a call, without its arguments
 NOTE = 15  # the note that replaces a cleared result
 PREVIEW = 165  # the note of Gemini CLI: 500 characters of the result, and where all of it is
@@ -70,6 +70,7 @@ class RecordedFacts:
     wrote: dict[str, int] = field(default_factory=dict)  # a line -> the last call in which the agent wrote it
     wrote_name: dict[str, int] = field(default_factory=dict)
     sizes: list[tuple[int, int]] = field(default_factory=list)  # tokens of each call: the agent's text, the result
+    base: int = BASE  # tokens of instructions and tools
 
 
 class ConversationSim:
@@ -85,8 +86,19 @@ class ConversationSim:
         self._newer: dict[int, int] = {}  # results that count as new as a marker that names them
         self._first = 0  # the first call since the last compaction
         self._is_shorter = False  # something was removed
-        self._size, self._cached, self._unshortened = BASE, 0, BASE
+        self._size, self._cached, self._unshortened = facts.base, 0, facts.base
         self._bill = self._expired = 0.0
+
+    @property
+    def size(self) -> int:
+        """The tokens of the conversation."""
+        return self._size
+
+    def correct(self, tokens: int) -> None:
+        """Add tokens that no call has: the provider counted so many more than we did. A negative number: fewer."""
+        self._size = max(0, self._size + tokens)
+        self._cached = min(self._cached, self._size)
+        self._unshortened += tokens
 
     def turn(self, turn: Turn) -> None:
         """Send a request to the model, which answers with this call."""
@@ -251,7 +263,7 @@ class ConversationSim:
     def _drop(self) -> None:
         self._present, self._is_shorter = [False] * len(self._present), True
         self._clearable.clear()
-        self._size = self._cached = BASE
+        self._size = self._cached = self._facts.base
 
     def trim(self, kept: Sequence[int], *, compacts: bool) -> None:
         """Remove all calls except these, because of a compaction or because somebody went back."""

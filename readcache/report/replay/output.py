@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from readcache.report import many, share
-from readcache.report.replay.bills import CHARS_PER_TOKEN
 from readcache.report.replay.conversations import StrategyCounts, parse_strategy
 from readcache.report.replay.groups import group_json, group_table, groups_by
 from readcache.report.replay.policy_run import WATCHED
@@ -171,7 +170,7 @@ def _bounces(run: Counter[str]) -> str:
 
 def _kept(run: Counter[str]) -> float:
     """Return the characters saved, without the omissions that caused an immediate reread."""
-    return run["saved"] - CHARS_PER_TOKEN * run["tokens_bounced"]
+    return run["saved"] - run["chars_bounced"]
 
 
 def turn_hosts(total: ReplayTotals) -> list[str]:

@@ -4,8 +4,8 @@ The lines that a reader was shown before limit the savings of any cache of file 
 that are read again are compared with a restore plan.
 
 The counts of a `PolicyRun`: `saved` (characters, net of markers), `omissions` (shortened results), `cut` (characters of
-these), `markers`, `wrong`. `bills.Carried` explains `saved_priced`, `out_priced` and `turns_priced`. The session itself
-adds the counts in `FROM_SESSION`.
+these), `markers`, `wrong`, `chars_bounced` (characters of the omissions in `tokens_bounced`). `bills.Carried` explains
+`saved_priced`, `out_priced` and `turns_priced`. The session itself adds the counts in `FROM_SESSION`.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ class PolicyRun:
 
     def __init__(self, policy: Policy, prices: Prices = USUAL) -> None:
         self._session = Session(root="/", policy=policy, local=False)
-        self._world, self._carried = World(), Carried(prices)
+        self._world, self._carried = World(), Carried(prices, policy.chars_per_token)
         self._totals = PolicyTotals()
 
     def call(self, call: ToolCall) -> str:
@@ -227,6 +227,7 @@ class PolicyRun:
         counts.update(saved_priced=round(carried.saved), out_priced=round(carried.out))
         counts.update(turns_priced=round(carried.turns))
         counts.update({name: stats.get(name, 0) for name in FROM_SESSION})
+        counts["chars_bounced"] = round(counts["tokens_bounced"] * self._session.policy.chars_per_token)
         self._session.close()
         return self._totals
 

@@ -18,7 +18,7 @@ COUNTS = (
 FROM_SESSION = ("bounces", "tokens_bounced", "internal_error", "store_failed")
 POLICY_COUNTS = (
     *("saved", "omissions", "cut", "markers", "wrong", "saved_priced", "out_priced", "turns_priced"),
-    *("saved_input", "saved_bill", *FROM_SESSION),
+    *("saved_input", "saved_bill", "chars_bounced", *FROM_SESSION),
 )
 
 

@@ -18,9 +18,10 @@ from functools import partial
 from glob import escape, glob
 
 from readcache import Policy, Session
+from readcache.core.model.tokens import chars_per_token
 from readcache.core.model.tool_call import ToolCall
 from readcache.report.replay.bills import RATIOS, USUAL, Bill, ModelPrices, PriceTable, built_in_prices, find_prices
-from readcache.report.replay.conversations import Conversations, Sending, tokens_of
+from readcache.report.replay.conversations import Conversations, Sending, largest_size
 from readcache.report.replay.policy_run import Baseline, PolicyRun, answer_recorded, show_restored
 from readcache.report.replay.replay_totals import Outcomes, ReplayTotals, Sum
 from readcache.report.replay.turns import ALL, TurnKinds
@@ -76,6 +77,11 @@ class Choices:
         """Return the prices of the recording's model; None if they are unknown."""
         return find_prices(self.model or recording.model, self.table)
 
+    def chars_per_token(self, recording: Recording) -> float:
+        """Return how many characters make a token of the recording's model."""
+        found = find_prices(self.model or recording.model, self.table)
+        return (found and found.chars_per_token) or chars_per_token(self.model or recording.model)
+
 
 def replay_recording(
     recording: Recording, policies: Mapping[str, Policy], choices: Choices | None = None
@@ -85,13 +91,13 @@ def replay_recording(
     totals = ReplayTotals(forms=Counter({recording.form: 1}), first_call=recording.first_call)
     totals.name, totals.directory, totals.since = recording.name, recording.directory, recording.since
     totals.counts.update(sessions=1, readers=recording.reader != "main")
-    prices = choices.prices(recording)
+    prices, chars, host = choices.prices(recording), choices.chars_per_token(recording), recording.agent
     simulated = prices and simulation_prices(prices, recording)
+    policies = {name: replace(policy, model=choices.model or recording.model) for name, policy in policies.items()}
     runs = {name: PolicyRun(policy, simulated.ratios if simulated else USUAL) for name, policy in policies.items()}
-    baseline, bill, turns = Baseline(), Bill(prices), TurnKinds(prices)
-    size = tokens_of(item for item in recording.items if isinstance(item, ToolCall))
-    strategies = choices.strategies if size >= choices.least else ()
-    conversations = Conversations(strategies, simulated or RATIOS, tuple(policies))
+    baseline, bill, turns = Baseline(), Bill(prices, chars), TurnKinds(prices)
+    strategies = choices.strategies if largest_size(recording.items, chars, host) >= choices.least else ()
+    conversations = Conversations(strategies, simulated or RATIOS, tuple(policies), chars_per_token=chars, host=host)
     # If the host removed anything, these runs are not told about it. The simulations remove texts by their own rules.
     has_removals = bool(strategies) and any(isinstance(item, HistoryRemoval) for item in recording.items)
     uncut_runs = {name: PolicyRun(policy) for name, policy in policies.items()} if has_removals else {}
@@ -99,6 +105,7 @@ def replay_recording(
         if isinstance(item, RequestSent):
             bill.sent(item)
             turns.sent(item)
+            conversations.sent(item)
         elif isinstance(item, HistoryRemoval):
             baseline.trim(item)
             bill.trim(item.kept)
