@@ -132,9 +132,10 @@ class Bar(NamedTuple):
 Row = Sequence[Bar | str]
 
 
-def bar_table(heads: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
-    """Yield a table. The first cell of each row is the heading of the row."""
-    yield "<table><thead><tr>"
+def bar_table(heads: Sequence[str], rows: Iterable[Row], caption: str = "") -> Iterator[str]:
+    """Yield a table. The first cell of each row is the heading of the row. `caption`: the meaning and the scale of its
+    bars."""
+    yield f"<table>{f'<caption>{escaped(caption)}</caption>' if caption else ''}<thead><tr>"
     yield "".join(f'<th scope="col">{escaped(head)}</th>' for head in heads)
     yield "</tr></thead><tbody>"
     for first, *rest in rows:

@@ -6,16 +6,15 @@ import datetime
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from readcache.report import share
-from readcache.report.replay.conversations import StrategyCounts
+from readcache.report import dollars, share
+from readcache.report.replay.conversations import RECORDED
 from readcache.report.replay.replay_totals import ReplayTotals
+from readcache.report.replay.schedules import FEW, best_schedule
 
 BY = ("session", "day", "project")
-MOST_MISSED = 0.05  # share of the needs: a schedule that misses more of them is not recommended
 UNKNOWN = "unknown"
 COST = 3  # the column of the cost
 _LONGEST = {"name": 20, "model": 16}  # characters in the table
-RECORDED = "recorded"  # the schedule of the host itself
 
 
 class ConversationGroup(NamedTuple):
@@ -41,13 +40,6 @@ class ConversationGroup(NamedTuple):
         spec = best_schedule(strategies)
         recorded = strategies[RECORDED, ""]["bill"]
         return spec, strategies[spec, ""]["bill"] / recorded - 1 if recorded else 0.0
-
-
-def best_schedule(strategies: StrategyCounts) -> str:
-    """Return the cheapest schedule, of the host's own and all that miss at most `MOST_MISSED` of the needs."""
-    alone = {spec: counts for (spec, policy), counts in strategies.items() if not policy}
-    fair = [spec for spec, one in alone.items() if spec == RECORDED or one["missed"] <= MOST_MISSED * one["needs"]]
-    return min(fair, key=lambda spec: (alone[spec]["bill"], spec != RECORDED))
 
 
 def groups_by(by: str, conversations: Iterable[ReplayTotals]) -> list[ConversationGroup]:
@@ -80,7 +72,7 @@ def group_heads(by: str, policies: Sequence[str]) -> tuple[str, ...]:
 def group_cells(group: ConversationGroup, policies: Sequence[str]) -> tuple[str, ...]:
     """Return the cells of a row. The changes are shares of the bill; of the tool output, if the cost has a star."""
     counts, best = group.totals.counts, group.best
-    cost = f"${counts['bill'] / 1e6:,.2f}" if counts["bill"] else "n/a*"
+    cost = dollars(counts["bill"]) if counts["bill"] else "n/a*"
     cells = (_change(group.totals, name) for name in policies)
     schedule = (best[0], share(best[1], 1)) if best else ("none tried", "n/a")
     return (group.name, group.model, f"{counts['requests']:,}", cost, *cells, *schedule)
@@ -105,7 +97,7 @@ def group_table(by: str, groups: Sequence[ConversationGroup], policies: Sequence
         parts.append("* no bill is known: the changes by presets are shares of the tool output")
     return [
         *parts,
-        f"best schedule: the cheapest that misses at most {100 * MOST_MISSED:.0f} % of needs; the change of its bill",
+        f"best schedule: the cheapest that misses {FEW}; the change of its bill",
     ]
 
 

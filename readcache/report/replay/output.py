@@ -9,20 +9,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from readcache.report import many, share
-from readcache.report.replay.conversations import StrategyCounts, parse_strategy
+from readcache.report import dollars, many, share
+from readcache.report.replay.conversations import LONG, RECORDED, StrategyCounts
 from readcache.report.replay.groups import group_json, group_table, groups_by
 from readcache.report.replay.policy_run import WATCHED
 from readcache.report.replay.replay_totals import PolicyTotals, ReplayTotals, Sum, ranked
+from readcache.report.replay.schedules import BEST_NOTE, advice, best_schedule, schedule_rows
 from readcache.report.replay.turns import ALL, KINDS, settings, turn_rows
 
-MOST_MISSED = 0.05  # share of the needs: a strategy that misses more of them is not recommended
 _INIT = ("claude-code", "codex", "gemini", "mini-swe-agent", "opencode", "pi")  # hosts that `readcache init` knows
-_LINES = {
-    "clear": "messages = clear(messages, session, above={}, down_to={})",
-    "compact": "Compactor(session, summarize, trigger_tokens={})",
-    "edit": 'context_management={{"edits": [{{"type": "clear_tool_uses_20250919"}}]}}',
-}
 WIDTH = 100  # columns, if stdout is not a terminal
 MOST_TOOLS = 8
 MOST_HOSTS = 3  # that have columns in the table of turns
@@ -37,12 +32,8 @@ def verdict(total: ReplayTotals, policies: Sequence[str]) -> Iterator[str]:
         return
     yield _of_results(total, policies)
     if total.strategies:
-        yield from _of_strategies(total, policies)
-
-
-def dollars(millionths: float) -> str:
-    """Return the amount, in millionths of a dollar, as dollars."""
-    return f"${millionths / 1e6:,.2f}"
+        yield from _of_long(total)
+        yield from advice(total.strategies, policies, next(iter(turn_hosts(total)), ""))
 
 
 def _of_results(total: ReplayTotals, policies: Sequence[str]) -> str:
@@ -59,35 +50,12 @@ def _of_results(total: ReplayTotals, policies: Sequence[str]) -> str:
     )
 
 
-def _of_strategies(total: ReplayTotals, policies: Sequence[str]) -> Iterator[str]:
-    recorded = total.strategies["recorded", ""]
-    alone = {spec: counts for (spec, policy), counts in total.strategies.items() if not policy}
-    fair = {spec: counts for spec, counts in alone.items() if _is_fair(spec, counts, recorded)}
-    if not fair:
-        yield "No other way of keeping the conversations costs less without taking much from the agent."
-        return
-    best = min(fair, key=lambda spec: fair[spec]["bill"])
-    strategy, kept = parse_strategy(best), many(recorded["sessions"], "conversation")
-    line = _LINES[strategy.kind].format(f"{strategy.above:_}", f"{strategy.down_to:_}")
-    yield f"{kept} kept as {best} would have cost {_less(fair[best], recorded)}:\n  {line}"
-    pairs = {name: total.strategies[best, name] for name in policies}
-    name = min(pairs, key=lambda name: pairs[name]["bill"])
-    if _is_fair(best, pairs[name], recorded) and pairs[name]["bill"] < fair[best]["bill"]:
-        line = f'session = Session(policy=Policy.named("{name}"))'
-        yield f"Both together, {best} with {name}, would have cost {_less(pairs[name], recorded)}:\n  {line}"
-
-
-def _is_fair(spec: str, counts: Counter[str], recorded: Counter[str]) -> bool:
-    is_used = parse_strategy(spec).kind in _LINES and counts["shortened"]
-    return bool(is_used and counts["missed"] <= MOST_MISSED * counts["needs"] and counts["bill"] < recorded["bill"])
-
-
-def _less(counts: Counter[str], recorded: Counter[str]) -> str:
-    """Return how much less a strategy costs than the host's recorded one, and what it misses, as text."""
-    less = share(recorded["bill"] - counts["bill"], recorded["bill"])
-    money = f" ({dollars(recorded['money'] - counts['money'])})" if recorded["money"] else ""
-    gone = f", with {share(counts['missed'], counts['needs'])} of what edits needed gone" if counts["needs"] else ""
-    return f"{less} less{money}{gone}"
+def _of_long(total: ReplayTotals) -> Iterator[str]:
+    counts = total.counts
+    if counts["long"]:
+        many_of = f"{counts['long']:,} of {many(counts['sessions'], 'conversation')}"
+        bill = f": {share(counts['long_bill'], counts['bill'])} of the bill" if counts["bill"] else ""
+        yield f"{many_of} reached more than {LONG:,} tokens{bill}."
 
 
 def table(found: Sum, policies: Sequence[str], by: str = "") -> list[str | Table]:
@@ -101,7 +69,7 @@ def table(found: Sum, policies: Sequence[str], by: str = "") -> list[str | Table
     if total.counts["calls"]:
         runs = [total.policies[name] for name in policies]
         parts.append([("", *policies), *savings(total.counts, runs)])
-        parts += ["", *_turns(total)]
+        parts += ["", *_turns(total)] if total.turns else []
         parts += ["", *_strategies(total.strategies)] if total.strategies else []
         parts += ["", *_tools(total, runs, policies), "", *_after_compactions(total)]
         parts += [line for name in policies for line in _faults(name, total.policies[name])]
@@ -189,35 +157,14 @@ def _turns(total: ReplayTotals) -> Iterator[str | Table]:
 
 def _strategies(strategies: StrategyCounts) -> Iterator[str | Table]:
     """Yield each strategy without a policy and with each policy, compared with a conversation that keeps everything."""
-    recorded, rows = strategies["recorded", ""], strategy_rows(strategies)
+    recorded, rows = strategies[RECORDED, ""], schedule_rows(strategies)
     yield f"{many(recorded['sessions'], 'conversation')} kept in other ways"
     yield [("", *rows[0][1]), *((_fitted(label, NAME), *cells.values()) for label, cells in rows)]
+    yield f"  {BEST_NOTE}"
     yield "  the agent is taken to do as it did; each missed need costs one turn, and the lines come back"
     if recorded["expiries"]:
         part = share(recorded["bill_expired"], recorded["bill"])
         yield f"  the cache expired in {many(recorded['expiries'], 'pause')}: {part} of the bill as recorded"
-
-
-def strategy_rows(strategies: StrategyCounts) -> list[tuple[str, dict[str, str]]]:
-    """Return for each strategy, without a policy and with each, its name, and its cells by their headings."""
-    none = strategies["none", ""]
-    return [
-        (f"  + {policy}" if policy else spec, _strategy_cells(one, none)) for (spec, policy), one in strategies.items()
-    ]
-
-
-def _strategy_cells(one: Counter[str], none: Counter[str]) -> dict[str, str]:
-    return {
-        "bill": share(one["bill"], none["bill"]),
-        "money": dollars(one["money"]) if one["money"] else "n/a",
-        "carried": share(one["carried"], none["carried"]),
-        "turns": f"{one['turns']:,}",
-        "cuts": f"{one['shortened']:,}",
-        "rewritten": f"{one['rewritten'] / 1000:,.0f}k",
-        "needs missed": f"{one['missed']:,} ({share(one['missed'], one['needs'])})",
-        "re-reads": f"{one['rereads_missed']:,}",
-        "names": share(one["names_missed"], one["names"]),
-    }
 
 
 def _tools(total: ReplayTotals, runs: Sequence[PolicyTotals], policies: Sequence[str]) -> Iterator[str | Table]:
@@ -295,6 +242,7 @@ def replay_json(found: Sum, policies: Sequence[str], by: str = "") -> dict[str, 
         "models": dict(total.models),
         "unpriced": dict(total.unpriced),
         "conversation": {spec: dict(total.strategies[spec, ""]) for spec in specs},
+        "best_schedule": best_schedule(total.strategies) if total.strategies else None,
         "together": {spec: {name: dict(total.strategies[spec, name]) for name in policies} for spec in specs},
         "left_aside": {
             "too_old": found.too_old,

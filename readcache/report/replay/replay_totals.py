@@ -12,7 +12,7 @@ MOST_NAMED = 5  # wrong omissions that are named
 # The counts of every total. JSON has each of them, even if it is 0.
 COUNTS = (
     *("sessions", "readers", "calls", "out", "reads", "read", "bound", "reread", "held", "cuts", "restored"),
-    *("plan_tokens", "prompt", "bill", "requests", "billed_sessions"),
+    *("plan_tokens", "prompt", "bill", "requests", "billed_sessions", "long", "long_bill"),
 )
 # The session's counters of immediate rereads and of failures of readcache.
 FROM_SESSION = ("bounces", "tokens_bounced", "internal_error", "store_failed")

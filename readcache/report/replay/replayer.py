@@ -21,7 +21,7 @@ from readcache import Policy, Session
 from readcache.core.model.tokens import chars_per_token
 from readcache.core.model.tool_call import ToolCall
 from readcache.report.replay.bills import RATIOS, USUAL, Bill, ModelPrices, PriceTable, built_in_prices, find_prices
-from readcache.report.replay.conversations import Conversations, Sending, largest_size
+from readcache.report.replay.conversations import LONG, Conversations, Sending, largest_size
 from readcache.report.replay.policy_run import Baseline, PolicyRun, answer_recorded, show_restored
 from readcache.report.replay.replay_totals import Outcomes, ReplayTotals, Sum
 from readcache.report.replay.turns import ALL, TurnKinds
@@ -96,7 +96,8 @@ def replay_recording(
     policies = {name: replace(policy, model=choices.model or recording.model) for name, policy in policies.items()}
     runs = {name: PolicyRun(policy, simulated.ratios if simulated else USUAL) for name, policy in policies.items()}
     baseline, bill, turns = Baseline(), Bill(prices, chars), TurnKinds(prices)
-    strategies = choices.strategies if largest_size(recording.items, chars, host) >= choices.least else ()
+    size = largest_size(recording.items, chars, host)
+    strategies = choices.strategies if size >= choices.least else ()
     conversations = Conversations(strategies, simulated or RATIOS, tuple(policies), chars_per_token=chars, host=host)
     # If the host removed anything, these runs are not told about it. The simulations remove texts by their own rules.
     has_removals = bool(strategies) and any(isinstance(item, HistoryRemoval) for item in recording.items)
@@ -132,6 +133,7 @@ def replay_recording(
     totals.turn_bills[recording.form].update(turns.bills + Counter({ALL: round(bill.money)}))
     totals.counts.update(baseline.end())
     totals.counts.update(bill.counts())
+    totals.counts.update(long=size > LONG, long_bill=round(bill.money) if size > LONG else 0)
     if totals.counts["requests"] and prices:
         totals.models[prices.label] += 1
     elif totals.counts["requests"]:
