@@ -73,7 +73,8 @@ def _nothing_better(strategies: StrategyCounts) -> str:
     cheapest = min(alone, key=lambda spec: alone[spec]["bill"], default=RECORDED)
     if cheapest == RECORDED or alone[cheapest]["bill"] >= recorded["bill"]:
         return "what you do now is the cheapest"
-    return f"none that misses {FEW} is cheaper than what you do now. {cheapest} would have cost {_less(alone[cheapest], recorded)}"
+    less = _less(alone[cheapest], recorded)
+    return f"what you do now is the best. {cheapest} is cheaper and takes too much: it would have cost {less}"
 
 
 def _line(spec: str, host: str) -> str:
