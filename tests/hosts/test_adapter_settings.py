@@ -65,7 +65,7 @@ def test_what_is_put_back_is_a_budget_or_nothing(given: dict[str, Any], expected
         ({}, None),
         ({"clear": None}, None),
         ({"clear": False}, None),
-        ({"clear": True}, Marks(160_000, 60_000)),
+        ({"clear": True}, Marks(160_000, 120_000)),
         ({"clear": [100, 60]}, Marks(100, 60)),
         ({"clear": (100, 60)}, Marks(100, 60)),
         ({"clear": Marks(9, 8)}, Marks(9, 8)),
@@ -86,7 +86,7 @@ def test_marks_of_the_environment_count_where_the_host_sets_none() -> None:
             adapter_settings({}, {"READCACHE_CLEAR": wrong})
 
 
-@pytest.mark.parametrize(("window", "marks"), [(1_000_000, (160_000, 60_000)), (100_000, (80_000, 30_000))])
+@pytest.mark.parametrize(("window", "marks"), [(1_000_000, (160_000, 120_000)), (100_000, (80_000, 60_000))])
 def test_the_default_marks_fit_the_window(window: int, marks: tuple[int, int]) -> None:
     assert adapter_settings({"clear": True}, {}, window=window).policy.clear == Marks(*marks)
 

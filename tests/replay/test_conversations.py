@@ -85,6 +85,10 @@ class Model:
     def size(self) -> int:
         return sum(size for _, size in self.texts()) + sum(block.out for block in self.back)
 
+    def fixed(self) -> int:
+        """Of the instructions and the agent's own text."""
+        return BASE + sum(block.said for block in self.blocks)
+
     def request(self, output: int) -> None:
         texts = self.texts()
         same = 0
@@ -117,7 +121,7 @@ class Model:
         if self.kind == "mask":
             for block in self.blocks[: len(self.blocks) - self.sizes[0]]:
                 block.is_present = False
-        elif self.kind == "clear" and self.size() > self.sizes[0]:
+        elif self.kind == "clear" and self.size() > self.sizes[0] and self.fixed() <= self.sizes[1]:
             for block in self.blocks[:-2]:
                 if self.size() <= self.sizes[1]:
                     break

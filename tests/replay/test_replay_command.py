@@ -184,7 +184,7 @@ def test_long_conversations_are_kept_in_other_ways_and_short_ones_where_that_is_
     write(work / "long.jsonl", session(sed(1, 100), *filling, edit(3), *[edit(50)] * 2))
     write(work / "short.jsonl", session(sed(1, 100), sed(20, 80)))
     ways = run(capsys, ".")["conversation"]
-    tried = ["compact:200k", "compact:160k", "clear:200k:80k", "clear:180k:60k", "clear:160k:60k"]
+    tried = ["compact:200k", "compact:160k", "clear:200k:80k", "clear:160k:120k", "clear:160k:60k"]
     assert list(ways) == ["none", "recorded", *tried, "anthropic", "gemini-cli"]
     assert {counts["sessions"] for counts in ways.values()} == {1}
     assert (ways["none"]["missed"], ways["anthropic"]["missed"], ways["anthropic"]["needs"]) == (0, 2, 2)
@@ -206,20 +206,20 @@ def test_long_conversations_are_kept_in_other_ways_and_short_ones_where_that_is_
 def test_what_is_cheaper_and_takes_little_is_recommended(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
     filling = [bash(f"make {n}", f"{n} words of it\n" * 2000) for n in range(40)]
     write(work / "s.jsonl", session(*filling))
-    found = run(capsys, "s.jsonl", "--conversation", "mask:3", "--conversation", "clear:100k:20k")
+    found = run(capsys, "s.jsonl", "--conversation", "mask:3", "--conversation", "clear:100k:60k")
     ways = found["conversation"]
-    less = 1 - ways["clear:100k:20k"]["bill"] / ways["recorded"]["bill"]
+    less = 1 - ways["clear:100k:60k"]["bill"] / ways["recorded"]["bill"]
     long, said = found["verdict"][1:]
     assert long == "1 of 1 conversation reached more than 160,000 tokens."
     assert said == (
-        "1 conversation: of the 3 schedules tried, clear:100k:20k is the cheapest that misses at most 5 % of what "
+        "1 conversation: of the 3 schedules tried, clear:100k:60k is the cheapest that misses at most 5 % of what "
         f"edits needed. Beside what you do now, it would have cost {100 * less:.1f} % less:\n"
-        "  messages = clear(messages, session, above=100_000, down_to=20_000)"
+        "  messages = clear(messages, session, above=100_000, down_to=60_000)"
     )
-    assert found["best_schedule"] == "clear:100k:20k"
-    assert main(["replay", "s.jsonl", "--conversation", "mask:3", "--conversation", "clear:100k:20k"]) == 0
+    assert found["best_schedule"] == "clear:100k:60k"
+    assert main(["replay", "s.jsonl", "--conversation", "mask:3", "--conversation", "clear:100k:60k"]) == 0
     out = capsys.readouterr().out
-    assert re.search(r"^clear:100k:20k \* +\d", out, re.MULTILINE)
+    assert re.search(r"^clear:100k:60k \* +\d", out, re.MULTILINE)
     assert "  * the best: no schedule that misses at most 5 % of what edits needed is cheaper" in out
 
 
@@ -240,15 +240,15 @@ def test_a_way_and_a_preset_that_cost_less_together_are_the_third_sentence(
 ) -> None:
     texts = [f"{n} words of it\n" * 2000 for n in range(40)]
     write(work / "s.jsonl", session(*[bash(f"make {n // 2}", texts[n // 2]) for n in range(80)]))
-    found = run(capsys, "s.jsonl", "--conversation", "clear:100k:20k", "--policy", "default", "--policy", "max")
-    alone, pairs = found["conversation"], found["together"]["clear:100k:20k"]
+    found = run(capsys, "s.jsonl", "--conversation", "clear:100k:60k", "--policy", "default", "--policy", "max")
+    alone, pairs = found["conversation"], found["together"]["clear:100k:60k"]
     assert set(found["together"]) == set(alone)
-    assert pairs["default"]["bill"] < alone["clear:100k:20k"]["bill"]
-    assert pairs["default"]["shortened"] < alone["clear:100k:20k"]["shortened"]
+    assert pairs["default"]["bill"] < alone["clear:100k:60k"]["bill"]
+    assert pairs["default"]["shortened"] < alone["clear:100k:60k"]["shortened"]
     assert found["together"]["none"]["default"]["bill"] < alone["none"]["bill"]
     name = min(pairs, key=lambda name: pairs[name]["bill"])
     less = 1 - pairs[name]["bill"] / alone["recorded"]["bill"]
-    said = f"Both together, clear:100k:20k with {name}, would have cost {100 * less:.1f} % less"
+    said = f"Both together, clear:100k:60k with {name}, would have cost {100 * less:.1f} % less"
     assert found["verdict"][3] == f'{said}:\n  session = Session(policy=Policy.named("{name}"))'
 
 

@@ -36,9 +36,27 @@ _NEWER = (4, 7)  # the first Claude with the newer tokenizer
 _CLAUDE = re.compile(r"claude-(?:[a-z]+-)?(\d+)(?:-(\d{1,2}))?(?!\d)")  # its version may come after the kind of model
 _OTHERS = ((re.compile(r"gpt-[5-9]"), GPT), (re.compile(r"gemini"), GEMINI))
 
-# Tokens of the instructions and the tools that a host sends before the conversation: the median of first requests.
-INSTRUCTIONS: Mapping[str, int] = MappingProxyType(
-    {"claude-code": 39_000, "codex": 20_000, "opencode": 36_000, "pi": 3_300}
+
+class HostTokens(NamedTuple):
+    """The facts about a host that its messages do not show.
+
+    `instructions`: tokens of the instructions and the tools that it sends before the conversation, the median of first
+    requests. `model`: the family of its usual models; "" if it has none.
+    """
+
+    instructions: int
+    model: str = ""
+
+
+# Measured on 2026-11-24, in the same transcripts.
+HOSTS: Mapping[str, HostTokens] = MappingProxyType(
+    {
+        "claude-code": HostTokens(39_000, "claude"),
+        "codex": HostTokens(20_000, "gpt-5"),
+        "gemini": HostTokens(19_500, "gemini"),
+        "opencode": HostTokens(36_000),
+        "pi": HostTokens(3_300),
+    }
 )
 
 LEAST_GROWN = 4_000  # characters that a turn must add to be measured, because hosts add text that nobody records
@@ -63,7 +81,12 @@ def chars_per_token(model: str) -> float:
 def instructions_of(host: str, otherwise: int = 0) -> int:
     """Return the tokens that this host sends before the conversation. `otherwise`: if nobody measured them, or if the
     host gives readcache its whole message list."""
-    return INSTRUCTIONS.get(host, otherwise)
+    return HOSTS[host].instructions if host in HOSTS else otherwise
+
+
+def usual_model(host: str) -> str:
+    """Return the family of this host's usual models, as a name for `chars_per_token`; "" if it has none."""
+    return HOSTS[host].model if host in HOSTS else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +126,11 @@ class ConversationTokens:
     _last: _Request | None = None
     _ratios: list[float] = field(default_factory=list)
 
+    @property
+    def is_known(self) -> bool:
+        """True if the provider counted a request."""
+        return self._last is not None
+
     def of(self, counted: float) -> float:
         """Return the tokens of the conversation. `counted`: our count of all its texts."""
         if self._last is None:
@@ -116,7 +144,9 @@ class ConversationTokens:
             self._ratios.append((prompt - last.prompt) / (counted - last.counted))
             self.ratio = median(self._ratios) if len(self._ratios) >= LEAST_TURNS else 1.0
 
-    def restart(self) -> None:
-        """Forget everything: the host compacted, and the next request is another conversation."""
-        self._last, self.ratio = None, 1.0
+    def restart(self, counted: float | None = None) -> None:
+        """Forget the measured turns, because the conversation was compacted. `counted`: our count of what is left. If
+        it is None, the next request is not known to continue the conversation."""
+        left = None if counted is None or self._last is None else _Request(max(0, round(self.of(counted))), counted)
+        self._last, self.ratio = left, 1.0
         self._ratios.clear()

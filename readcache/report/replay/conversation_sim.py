@@ -31,7 +31,8 @@ class Strategy(NamedTuple):
     """A rule that shortens a conversation.
 
     `none`: nothing is removed. `recorded`: the same removals as in the host. `compact`: above `above` tokens, a summary
-    replaces everything. `clear`: above `above` tokens, the oldest results are cleared until `down_to` tokens are left.
+    replaces everything. `clear`: above `above` tokens, the oldest results are cleared until `down_to` tokens are left,
+    as by `readcache.context.clear`: not if everything else has more than `down_to` tokens.
     `mask`: only the last `above` results stay. `edit`: only the last `EDIT_KEPT` results stay, in each request after
     the whole conversation had more than `above` tokens. `prune`: results older than the newest `above` tokens of
     results are removed once they have `down_to` tokens.
@@ -200,7 +201,7 @@ class ConversationSim:
             self._clear(len(self._present) - above, 0)
         elif kind == "edit" and self._unshortened > above:
             self._clear(len(self._present) - EDIT_KEPT, 0)
-        elif kind == "clear" and self._size > above:
+        elif kind == "clear" and self._size > above and self._fixed() <= down_to:
             self._clear(len(self._present) - KEPT, down_to)
         elif kind == "prune":
             self._prune(above, down_to)
@@ -218,6 +219,11 @@ class ConversationSim:
                 self._take(number)
                 gone.append(number)
         self._rewrite(gone, size)
+
+    def _fixed(self) -> int:
+        """Return the tokens that no clearing removes: everything except results and the notes of cleared ones."""
+        present = [number for number, is_present in enumerate(self._present) if is_present]
+        return self._size - sum(map(self._out, present)) - NOTE * (len(self._present) - len(present))
 
     def _prune(self, protected: int, least: int) -> None:
         """Remove the results older than the newest `protected` tokens of results, if they have `least` tokens. The

@@ -48,7 +48,7 @@ RULES = {  # rules of other products, with their defaults
     "anthropic": Strategy("edit", 100_000),
     "gemini-cli": Strategy("prune", 50_000, 30_000),
 }
-_TRIED = ("compact:200k", "compact:160k", "clear:200k:80k", "clear:180k:60k", "clear:160k:60k")
+_TRIED = ("compact:200k", "compact:160k", "clear:200k:80k", "clear:160k:120k", "clear:160k:60k")
 DEFAULT_STRATEGIES = (*ALWAYS, *_TRIED, *RULES)
 _SIZES = {"none": 0, "recorded": 0, "compact": 1, "clear": 2, "mask": 1}
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{5,}")
