@@ -110,7 +110,7 @@ def replayed(
     totals.calls_by_tool.update(tools.keys())
     totals.out_by_tool.update(tools)
     for index, name in enumerate(policies):
-        counts = Counter(saved=300 - 600 * index, tokens_bounced=25, omissions=3, saved_priced=40, out_priced=80)
+        counts = Counter(saved=300 - 600 * index, chars_bounced=100, omissions=3, saved_priced=40, out_priced=80)
         by_tool = Counter(dict.fromkeys(tools, 7))
         totals.policies[name] = PolicyTotals(counts, by_tool, [wrong] if wrong else [])
     totals.strategies = strategies or {}
