@@ -11,7 +11,7 @@ from readcache import RestoreItem, RestorePlan, Session, count_by_chars
 from readcache.core.model.cursor import Cursor
 from readcache.core.model.events import Event, Record
 from readcache.report.page.context import Cell, FileRow, left_out_of
-from readcache.report.page.html import HEIGHT, height_of, number, steps_path, ticks
+from readcache.report.page.html import HEIGHT, brief, height_of, steps_path, ticks
 from readcache.report.page.overview import MOST, home_of, short_names
 from readcache.report.page.timelines import Timeline, timelines_of
 from tests.helpers.strategies import histories
@@ -75,7 +75,7 @@ def test_what_the_harness_cut_is_told() -> None:
     session.observe("cat f", TEXT, call_id="c1")
     session.observe("ls", "f\n", call_id="c2")
     session.settle("c1", "nothing any more")
-    tokens = number(count_by_chars("x" * (len(TEXT) - len("nothing any more"))))
+    tokens = brief(count_by_chars("x" * (len(TEXT) - len("nothing any more"))))
     assert f"cleared, cut or shortened by the harness: {tokens}" in page_of(session.events())
 
 
