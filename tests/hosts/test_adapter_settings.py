@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from readcache import Budget, HeadTail, Marks, Mode, Policy, UsageError
+from readcache import Budget, HeadTail, Marks, Mode, Policy, Session, UsageError
 from readcache.hosts.adapter_settings import adapter_settings, fallback, policy_by_settings
+from readcache.process.buffered import chosen_policy, rules_of
+from readcache.process.settings import read_settings
 
 NOTHING = Budget(max_tokens=0)
 
@@ -127,3 +129,16 @@ def test_when_we_fail_the_host_has_what_it_had_without_us(caplog: pytest.LogCapt
     assert fallback(lambda: "ours", "theirs") == "ours"
     assert fallback(lambda: str(1 / 0), "theirs") == "theirs"
     assert "ZeroDivisionError" in caplog.text
+
+
+def test_the_environment_names_the_model_in_a_host_and_at_the_command_line() -> None:
+    environment = {"READCACHE_MODEL": "claude-opus-5"}
+    for policy in (adapter_settings({}, environment).policy, chosen_policy(read_settings(environment))):
+        assert policy.tokens("x" * 84) == 42
+
+
+def test_a_host_has_its_usual_models_if_nobody_names_one() -> None:
+    assert Session("/w", host="claude-code").policy.tokens("x" * 84) == 30
+    assert Session("/w", host="codex", policy=Policy(model="claude-opus-5")).policy.tokens("x" * 84) == 42
+    assert rules_of(read_settings({"READCACHE_SESSION": "s", "READCACHE_HOST": "codex"})).policy.model == "gpt-5"
+    assert Session("/w", host="langchain").policy == Policy()

@@ -121,7 +121,7 @@ class Model:
         if self.kind == "mask":
             for block in self.blocks[: len(self.blocks) - self.sizes[0]]:
                 block.is_present = False
-        elif self.kind == "clear" and self.size() > self.sizes[0] and self.fixed() <= self.sizes[1]:
+        elif self.kind == "clear" and self.size() > self.sizes[0] and self.fixed() <= (self.sizes[1] or 10**9):
             for block in self.blocks[:-2]:
                 if self.size() <= self.sizes[1]:
                     break

@@ -32,7 +32,7 @@ class Strategy(NamedTuple):
 
     `none`: nothing is removed. `recorded`: the same removals as in the host. `compact`: above `above` tokens, a summary
     replaces everything. `clear`: above `above` tokens, the oldest results are cleared until `down_to` tokens are left,
-    as by `readcache.context.clear`: not if everything else has more than `down_to` tokens.
+    as by `readcache.context.clear`: not if everything else has more than `down_to` tokens, unless that is 0.
     `mask`: only the last `above` results stay. `edit`: only the last `EDIT_KEPT` results stay, in each request after
     the whole conversation had more than `above` tokens. `prune`: results older than the newest `above` tokens of
     results are removed once they have `down_to` tokens.
@@ -201,7 +201,7 @@ class ConversationSim:
             self._clear(len(self._present) - above, 0)
         elif kind == "edit" and self._unshortened > above:
             self._clear(len(self._present) - EDIT_KEPT, 0)
-        elif kind == "clear" and self._size > above and self._fixed() <= down_to:
+        elif kind == "clear" and self._size > above and (not down_to or self._fixed() <= down_to):
             self._clear(len(self._present) - KEPT, down_to)
         elif kind == "prune":
             self._prune(above, down_to)
