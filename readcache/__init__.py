@@ -27,9 +27,9 @@ if TYPE_CHECKING:
         Marks,
         Mode,
         Policy,
-        count_by_chars,
     )
     from readcache.core.model.reply import Omitted, Outcome, Reason, Reply, Shown
+    from readcache.core.model.tokens import count_by_chars
     from readcache.core.model.view import View
     from readcache.core.restore.plan import Compaction, RestoreItem, RestorePlan
     from readcache.session import Session, Sessions
@@ -88,7 +88,8 @@ __getattr__ = lazy_names(
         "readcache.core.model.errors": "ReadcacheError StoreError UsageError",
         "readcache.core.model.call": "Frame",
         "readcache.core.model.view": "View",
-        "readcache.core.model.policy": "SUBMIT_COMMANDS Budget Head HeadTail Insist Marks Mode Policy count_by_chars",
+        "readcache.core.model.policy": "SUBMIT_COMMANDS Budget Head HeadTail Insist Marks Mode Policy",
+        "readcache.core.model.tokens": "count_by_chars",
         "readcache.core.model.reply": "Omitted Outcome Reason Reply Shown",
         "readcache.core.restore.plan": "Compaction RestoreItem RestorePlan",
         "readcache.session": "Session Sessions",

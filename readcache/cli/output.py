@@ -19,7 +19,7 @@ NARROWEST = 40  # columns; tables and help still fit
 NO_TERMINAL = 1_000_000  # columns of a pipe: a script needs whole lines
 # Only the owner may read a page, because it contains the contents of files, or the names of sessions.
 MODE = 0o600
-_NUMBER = re.compile(r"-?\$?[\d.,]+k?( %)?( \(.*\))?|n/a|too few")
+_NUMBER = re.compile(r"-?\$?[\d.,]+k?( %)?( \(.*\))?|n/a\*?|too few")
 Cells = Sequence[str | int]
 
 

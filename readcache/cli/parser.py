@@ -141,6 +141,7 @@ def _add_looks(alone: Any, add: Any) -> None:
     _value(replay, "--policy NAME", "default, delta or max; repeat the option to compare policies", action="append")
     text = "compact:N, clear:N:M (tokens, such as 160k), mask:RESULTS, anthropic or gemini-cli; may be repeated"
     _value(replay, "--conversation WAY", text, action="append")
+    _value(replay, "--by WHAT", "one row for each session, day or project", choices=("session", "day", "project"))
     _value(replay, "--model NAME", "model whose prices count (default: the model that a transcript names)")
     _value(replay, "--prices FILE", "your own prices as JSON: dollars per million tokens, see docs/replay.md")
     _value(replay, *_SINCE)

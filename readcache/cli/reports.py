@@ -91,7 +91,7 @@ def _asked(options: argparse.Namespace) -> tuple[Asked, float | None]:
     from readcache.report.replay.bills import built_in_prices, prices_of
 
     model = prices_of(options.model, built_in_prices())
-    return replace(asked, prices=model.ratios, seconds=model.seconds), model.input
+    return replace(asked, prices=model.ratios, seconds=model.seconds, model=options.model), model.input
 
 
 def _local_day(at: float) -> datetime.date:
@@ -163,11 +163,11 @@ def replay_command(options: argparse.Namespace, _: Settings) -> int:
     if options.html:
         from readcache.report.page.savings import replay_page
 
-        write_html(options.html, replay_page(found, policies))
+        write_html(options.html, replay_page(found, policies, options.by or ""))
     elif options.json:
-        print(json.dumps(replay_json(found, policies), indent=2))
+        print(json.dumps(replay_json(found, policies, options.by or ""), indent=2))
     else:
-        print_parts(table(found, policies), width(WIDTH))
+        print_parts(table(found, policies, options.by or ""), width(WIDTH))
     total = found.total()
     if not total.counts["sessions"]:
         warn(f"no conversation{f' since {options.since}' if since else ''} in {', '.join(paths)}: nothing was replayed")

@@ -103,6 +103,7 @@ def env(directory: str, settings: Settings, *, launch: bool = False, whole_comma
         "READCACHE_AGENT": settings.agent if settings.agent != "main" else "",
         "READCACHE_CLIP": settings.clip,
         "READCACHE_PROTECTED": settings.protected,
+        "READCACHE_MODEL": settings.model,
         "READCACHE_POLICY": "" if is_plain else settings.policy,
         "READCACHE": os.environ.get("READCACHE", ""),
         "READCACHE_BASH_ENV": kept,

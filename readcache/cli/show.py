@@ -28,7 +28,7 @@ from readcache.core.model.events import (
     Record,
     Wrote,
 )
-from readcache.core.model.policy import CHARS_PER_TOKEN
+from readcache.core.model.tokens import chars_per_token, usual_model
 from readcache.core.model.unconfirmed import as_counted, shown_chars
 from readcache.log.store.protocol import without_password
 from readcache.process.settings import Settings
@@ -183,7 +183,8 @@ def watched(cursor: Cursor, session: str, height: int) -> Panel:
     from rich.text import Text
 
     counts, visible = cursor.view.calls.counts, cursor.view.deliveries
-    in_view = sum(len(delivery.event.text) for delivery in visible) // CHARS_PER_TOKEN
+    sizes = ((len(one.event.text), one.event.account.host if one.event.account else "") for one in visible)
+    in_view = round(sum(chars / chars_per_token(usual_model(host)) for chars, host in sizes))
     table = Table(box=None, expand=True, header_style="bold")
     for name, ratio in (("time", None), ("reader", None), ("what", None), ("characters", None), ("of", 1)):
         table.add_column(name, ratio=ratio, no_wrap=True, overflow="ellipsis")

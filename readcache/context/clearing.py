@@ -1,6 +1,6 @@
 """Clear old results: if a conversation is too long, a one-line note replaces each of its oldest results.
 
-    messages = clear(messages, session, above=160_000, down_to=60_000)  # before each call of the model
+    messages = clear(messages, session, above=160_000, down_to=120_000)  # before each call of the model
     messages = mend_and_clear(messages, session)  # the same, with the policy's marks if it has any
 
 Clear rarely, and much at a time. After each clearing, the prompt cache is written again from the first cleared result
@@ -26,6 +26,7 @@ from readcache.core.model.errors import StoreError
 from readcache.core.model.events import Amended, Cleared, Delivered, Event, Origin
 from readcache.core.model.policy import Marks
 from readcache.core.model.text import digest
+from readcache.core.model.tokens import instructions_of
 
 if TYPE_CHECKING:
     from readcache.session import Session
@@ -37,20 +38,23 @@ KEPT_TURNS = 2  # the newest turns, as in a compaction
 _WARNED: WeakSet[Session] = WeakSet()  # sessions for which a warning was logged
 
 
-def mend_and_clear(messages: list[M], session: Session) -> list[M]:
+def mend_and_clear(messages: list[M], session: Session, *, tokens: int | None = None) -> list[M]:
     """Repair the markers (`Session.mend`), and clear old results if the policy has marks (`Policy.clear`).
 
     Return the messages. The given list may be the one that the last call returned, or the host's own list, with every
-    cleared result as it was.
+    cleared result as it was. `tokens`: as for `clear`.
     """
     marks = session.policy.clear
     if marks is None:
         return session.mend(messages)
-    return clear(messages, session, above=marks.above, down_to=marks.down_to)
+    return clear(messages, session, above=marks.above, down_to=marks.down_to, tokens=tokens)
 
 
-def clear(messages: list[M], session: Session, *, above: int, down_to: int) -> list[M]:
-    """Clear the oldest results if the messages exceed `above` tokens, until at most `down_to` tokens remain.
+def clear(messages: list[M], session: Session, *, above: int, down_to: int, tokens: int | None = None) -> list[M]:
+    """Clear the oldest results if the conversation exceeds `above` tokens, until at most `down_to` tokens remain.
+
+    `tokens`: the size of the conversation with these messages, if the model's API reported it. If it is None, the
+    session's policy counts the messages, after the instructions of a known host.
 
     Stop earlier if nothing more can be cleared. Return a list in which every marker is true: the same list object if
     nothing changed. A one-line note replaces each cleared result and describes it. If the list contains a cleared
@@ -77,10 +81,12 @@ def clear(messages: list[M], session: Session, *, above: int, down_to: int) -> l
         return session.mend(messages)
     given, messages = messages, session.mend(_cleared_before(messages, session))
     before: Sequence[Message] = normalise(messages)
-    if count_tokens(before, session.policy) <= above or repair(messages) is not messages:
+    counted = count_tokens(before, session.policy)
+    beside = instructions_of(session.host) if tokens is None else tokens - counted  # tokens that no message has
+    if beside + counted <= above or repair(messages) is not messages:
         return messages
     normal = before
-    while (excess := count_tokens(normal, session.policy) - down_to) > 0:
+    while (excess := beside + count_tokens(normal, session.policy) - down_to) > 0:
         shorter, stays = _clear_oldest(normal, session, excess)
         if stays > 0 and down_to > 0 and normal is before:
             _warn(session, stays + down_to, down_to)

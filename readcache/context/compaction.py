@@ -60,7 +60,8 @@ class How(enum.Enum):
 
 
 def count_tokens(messages: Sequence[Message], policy: Policy) -> int:
-    """Return the number of tokens in these messages, by the policy's counter."""
+    """Return the number of tokens in these messages, by the policy's counter. The host's instructions are not
+    included."""
     count = policy.tokens
     parts = [part for message in messages for part in message.parts]
     costs = (IMAGE_TOKENS if part.kind is Kind.IMAGE else count(part.text) + count(part.name) for part in parts)

@@ -40,6 +40,7 @@ from readcache.core.messages.messages import Message, normalise, normalise_one, 
 from readcache.core.messages.structure import repair
 from readcache.core.model.errors import UsageError
 from readcache.core.model.policy import Budget
+from readcache.core.model.tokens import LEAST_GROWN, ConversationTokens
 
 if TYPE_CHECKING:
     from readcache.session import Session
@@ -118,15 +119,15 @@ class Compactor:
         self._options = CompactorOptions(session, trigger_tokens, budget, strategies, is_overflow, prompt)
         self._summarize = summarize
         self._levels = levels_of(keep_turns)
-        self._uncounted = 0  # tokens that only the model's API counted in the last request, such as its tools
+        self._size = ConversationTokens(least=LEAST_GROWN / session.policy.chars_per_token)
         self._level = 0  # index of the next level: one more after each compaction that stayed above the trigger
 
     def ready(self, messages: list[M], *, tokens: int | None = None) -> list[M]:
         """Return the messages as a request may send them; the same list object if nothing has to change.
 
         Every call has its result, the messages are compacted if they are too many, and no marker names a text that is
-        gone. `tokens`: the size of the conversation that the model's API last reported. If it is None, the session's
-        policy counts the tokens.
+        gone. `tokens`: the size of the conversation that the model's API reported. If it is None, the size is what the
+        API reported for the last request of `ask`, and the session's policy counts what is new since then.
         """
         return run_at_once(self._ready(messages, tokens, waits=False))
 
@@ -190,7 +191,7 @@ class Compactor:
                 messages = shorter
         told = prompt_tokens(answer)
         if told is not None:
-            self._uncounted = told - self._options.tokens(normalise(messages))
+            self._size.sent(told, self._options.tokens(normalise(messages)))
         return answer, messages
 
     async def _compact(
@@ -199,12 +200,15 @@ class Compactor:
         """Return the list for the harness: its own object for each unchanged message, and copies of the others."""
         options = self._options
         if options.session.policy.clear is not None and not is_forced:
-            longer, messages = messages, mend_and_clear(messages, options.session)
+            longer, size = messages, tokens
+            if size is None and self._size.is_known:
+                size = self._tokens(normalise(messages))
+            messages = mend_and_clear(messages, options.session, tokens=size)
             if tokens is not None and messages is not longer:
                 tokens -= options.tokens(normalise(longer)) - options.tokens(normalise(messages))
         normal = self._read_new(messages)
         before = options.tokens(normal)
-        counted = before + self._uncounted if tokens is None else tokens
+        counted = self._tokens(normal) if tokens is None else tokens
         if counted < options.trigger_tokens and not is_forced:
             self._level = 0
             self.report = Report(How.NOTHING, counted, counted)
@@ -222,6 +226,8 @@ class Compactor:
         elif result.how is How.MECHANICAL and may_ask:
             self.failures += 1
         is_same = result.how is How.NOTHING
+        if not is_same:
+            self._size.restart(options.tokens(result.messages))
         after = before if is_same else options.tokens(result.messages)
         trouble = [result.trouble] if result.trouble else []
         if after >= options.trigger_tokens:
@@ -235,6 +241,10 @@ class Compactor:
         self._read = list(result.messages)
         given = {id(message.raw): raw for message, raw in zip(normal, messages, strict=True)}
         return [given[id(m.raw)] if id(m.raw) in given else plain(m.raw) for m in result.messages]
+
+    def _tokens(self, messages: Sequence[Message]) -> int:
+        """Return the tokens of the conversation, which has more than these messages: the model's tools, for example."""
+        return round(self._size.of(self._options.tokens(messages)))
 
     def _read_new(self, messages: Sequence[Raw]) -> list[Message]:
         """Return the harness's list as `Message` objects. Only the messages that changed are read again."""

@@ -2,7 +2,7 @@
 
 The environment variables work as everywhere else. `READCACHE=off` switches everything off. `READCACHE_POLICY` names a
 preset, `READCACHE_STORE` a store, and `READCACHE_PROTECTED` files. `READCACHE_RESTORE` is the size of a restored
-section, and `READCACHE_CLEAR` the sizes at which old results are cleared.
+section, and `READCACHE_CLEAR` the sizes at which old results are cleared. `READCACHE_MODEL` names the model.
 """
 
 from __future__ import annotations
@@ -98,7 +98,8 @@ def policy_by_settings(given: Mapping[str, Any], environment: Mapping[str, str] 
     protected = str(given.get("protected") or environment.get("READCACHE_PROTECTED", ""))
     policy = policy.protecting(protected).restoring(environment.get("READCACHE_RESTORE", ""))
     policy = policy.clearing(environment.get("READCACHE_CLEAR", ""))
-    clip = given.get("clip")
+    clip, model = given.get("clip"), environment.get("READCACHE_MODEL", "")
+    policy = replace(policy, model=model)
     return replace(policy, mode=Mode.OFF if named == "off" else _MODES[mode], clip=HeadTail(*clip) if clip else None)
 
 

@@ -29,7 +29,7 @@ def fitting_plan(session: Session, without: Collection[str], most: int) -> Resto
     if not session.may_shorten:
         return RestorePlan()
     budget = session.policy.restore
-    tokens = min(int(budget.max_tokens), most // 4)
+    tokens = min(int(budget.max_tokens), int(most / session.policy.chars_per_token))
     while True:
         plan = session.restore_plan(budget=replace(budget, max_tokens=tokens), without=without)
         size = len(plan.render().encode("utf-8", "replace"))

@@ -96,7 +96,7 @@ def chosen_policy(settings: Settings) -> Policy:
     clip = HeadTail(*sizes) if len(sizes) == 2 else Head(*sizes) if sizes else None
     mode = Mode(settings.mode) if settings.mode in ("on", "advise") else Mode.OFF
     policy = Policy.named(settings.policy).protecting(settings.protected).restoring(settings.restore)
-    return replace(policy, clip=clip, mode=mode)
+    return replace(policy, clip=clip, mode=mode, model=settings.model)
 
 
 def rules_of(settings: Settings) -> Rules:
@@ -105,7 +105,7 @@ def rules_of(settings: Settings) -> Rules:
     from readcache.core.model.policy import Rules
     from readcache.core.model.text import session_tag
 
-    return Rules(chosen_policy(settings), session_tag(settings.session), settings.host or RUN)
+    return Rules(chosen_policy(settings).used_by(settings.host), session_tag(settings.session), settings.host or RUN)
 
 
 def with_reader(settings: Settings, use: Callable[[Reader], object]) -> None:

@@ -33,6 +33,7 @@ class Settings(NamedTuple):  # not a dataclass: importing them takes longer than
     protected: str  # comma-separated globs of files, in addition to the default ones
     restore: str  # tokens to restore after a compaction; "" for the policy's own number
     host: str  # the harness, for `readcache gain`; "" if none was named
+    model: str  # the name of the model, as for `Policy.model`
 
     @property
     def acts(self) -> bool:
@@ -72,6 +73,7 @@ def read_settings(env: Mapping[str, str], flags: Mapping[str, Any] | None = None
         named("protected"),
         named("restore"),
         env.get("READCACHE_HOST", ""),
+        env.get("READCACHE_MODEL", ""),
     )
 
 

@@ -30,3 +30,8 @@ def many(count: int, what: str) -> str:
     """Return the number and the noun, in the plural if needed."""
     many = what if count == 1 else what[:-1] + "ies" if what.endswith("y") else what + "s"
     return f"{count:,} {many}"
+
+
+def dollars(millionths: float) -> str:
+    """Return the amount, in millionths of a dollar, as dollars."""
+    return f"${millionths / 1e6:,.2f}"

@@ -25,6 +25,7 @@ from readcache.core.model.events import (
 from readcache.core.model.policy import Policy, Prices
 from readcache.core.model.records import event_for
 from readcache.core.model.reply import Outcome, Reason
+from readcache.core.model.tokens import chars_per_token, usual_model
 from readcache.core.model.unconfirmed import counted
 from readcache.core.model.view import View
 from readcache.report.faults import Faults
@@ -95,22 +96,24 @@ class AnsweredCall:
         }
 
 
-def chars_per_token() -> float:
-    """Return the number of characters that count as one token in every priced sum of a session."""
-    return PRICES.chars_per_token
-
-
 class ReaderFold:
     """A fold that finds the calls of one reader. `check`: it receives each event; None: no marker is checked.
-    `seconds`: the time that a prompt cache lasts after its last use; None: indefinitely."""
+    `seconds`: the time that a prompt cache lasts after its last use; None: indefinitely. `model`: its tokens are
+    counted; "" for the usual model of the call's host, because the log does not know which model asked."""
 
     def __init__(
-        self, session: str, agent: str, check: LogCheck | None, prices: Prices = PRICES, seconds: float | None = None
+        self,
+        session: str,
+        agent: str,
+        check: LogCheck | None,
+        prices: Prices = PRICES,
+        seconds: float | None = None,
+        model: str = "",
     ) -> None:
         self._session, self._agent, self._check = session, agent, check
         self._prices, self._seconds = prices, seconds
         self._expiries, self._asked_at = 0, float("inf")
-        self._view, self._unit = View(), chars_per_token()
+        self._view, self._model = View(), model
         self._faults = Faults(self._view)
         self._calls: list[AnsweredCall] = []
         self._by_number: dict[int, AnsweredCall] = {}
@@ -163,7 +166,7 @@ class ReaderFold:
             call = AnsweredCall(at, self._session, "", "", "", event.when.call)
             self._calls.append(call)
         call.at, call.host, call.tool, call.expiries = at, host, tool, self._expiries
-        call.unit, call.markers = self._unit, 0
+        call.unit, call.markers = chars_per_token(self._model or usual_model(host)), 0
         self._by_number[event.when.call] = self._by_id[event.call_id] = self._carried[event.call_id] = call
 
     def _book(
@@ -189,7 +192,7 @@ class ReaderFold:
             call.counts.subtract(moved)
             omission = self._by_number[number]
             omission.counts.update(moved)
-            omission.turns += self._prices.of_turn(carried / self._unit)
+            omission.turns += self._prices.of_turn(carried / omission.unit)
 
     def _end(self, call_ids: Iterable[str]) -> None:
         """Set the prices of these calls, which are no longer carried."""

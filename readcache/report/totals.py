@@ -109,7 +109,8 @@ class Asked:
     """A query for sums of calls. `since`, `until`: seconds since the epoch, without `until` itself; None: no bound.
 
     `day_of` returns the user's local day of a time. `today` is the current day. `by`: some of `DIMENSIONS`. `prices`:
-    the prices of the model, whose prompt cache lasts `seconds` after its last use (None: indefinitely).
+    the prices of the model, whose prompt cache lasts `seconds` after its last use (None: indefinitely). `model`: its
+    name; "" for the usual model of each host.
     """
 
     day_of: Callable[[float], date]
@@ -119,6 +120,7 @@ class Asked:
     by: tuple[str, ...] = DIMENSIONS
     prices: Prices = PRICES
     seconds: float | None = None
+    model: str = ""
 
     @property
     def has_bounds(self) -> bool:
@@ -162,7 +164,7 @@ class Gain:
         if self._proves:
             self.proof.begin(session, agent, records)
         check = self.proof if self._proves else None
-        fold = ReaderFold(session, agent, check, self.asked.prices, self.asked.seconds)
+        fold = ReaderFold(session, agent, check, self.asked.prices, self.asked.seconds, self.asked.model)
         for call in fold.take(records):
             if self.asked.contains(call.at):
                 self._add(call)

@@ -63,14 +63,14 @@ class Session(Conversation):
         self.root = os.path.abspath(root)
         self.session_id = str(session_id or new_id(16))
         self.agent_id = str(agent_id)
-        self.policy = policy
+        self.policy = policy.used_by(str(host))
         self.tag = session_tag(self.session_id)
         self.host = str(host)
         self._store, self._is_off = store, is_off
         self.owns_store = store is None or isinstance(store, (str, os.PathLike))  # it closes with the session
         log = Log(self._open_store, self.session_id, self.agent_id, clock)
         log.open()
-        self.reader = Reader(log, Rules(policy, self.tag, self.host), resumes=True, is_off=is_off)
+        self.reader = Reader(log, Rules(self.policy, self.tag, self.host), resumes=True, is_off=is_off)
         self._clock = clock
         self._batch, self._batches = "", 0  # the ID that parallel calls share; how many `batch` contexts are open
         self._is_local = local

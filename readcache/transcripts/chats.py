@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from readcache.core.messages.blocks import CALLS, ITEM_RESULTS, Raw
+from readcache.core.messages.blocks import CALLS, IMAGES, ITEM_RESULTS, THINKING, Raw, result_keys
 from readcache.core.messages.messages import Kind, Message, last_compaction, normalise_one
 from readcache.core.model.call import Frame
 from readcache.transcripts.records import Content, Form, Recording, RequestSent, Turns
@@ -85,7 +85,7 @@ class _Chat:
 
     def take(self, raw: Raw) -> None:
         """Process the next message."""
-        message, extra = normalise_one(raw), object_in(raw.get("extra"))
+        message, extra = normalise_one(_with_plain_results(raw)), object_in(raw.get("extra"))
         results = [part for part in message.parts if part.kind is Kind.RESULT]
         self.turns.at(extra.get("timestamp"))
         if last_compaction(raw) is not None:
@@ -129,6 +129,25 @@ class _Chat:
         elif any(mark in output for mark in _TRUNCATED):
             whole = False
         self.turns.result(call_id, output, failed=failed, exit_code=status, complete=whole, frame=frame)
+
+
+def _with_plain_results(raw: Raw) -> Raw:
+    """Return a message whose results have texts of type "text". A part of any other type also becomes a text, if it has
+    one and is not an image."""
+    keys = result_keys(raw)
+    parts = raw.get(keys[1] if keys else "content")
+    if not isinstance(parts, list):
+        return raw
+    if keys:
+        return {**raw, keys[1]: [_as_text(part) for part in parts]}
+    return {**raw, "content": [_with_plain_results(part) if result_keys(object_in(part)) else part for part in parts]}
+
+
+def _as_text(part: Any) -> Any:
+    """Return a part of a result as a text, if it has one."""
+    raw = object_in(part)
+    is_other = raw.get("type") in (*IMAGES, *THINKING) or not isinstance(raw.get("text"), str)
+    return part if is_other else {**raw, "type": "text"}
 
 
 def usage_of(usage: Mapping[str, Any]) -> RequestSent:

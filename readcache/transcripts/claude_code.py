@@ -20,11 +20,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from readcache.core.messages.tools import LINE_NUMBER
 from readcache.core.model.call import Frame
 from readcache.core.model.tool_call import AskedCommand, AskedRead, ToolCall, Written
 from readcache.transcripts.records import Content, Form, HistoryRemoval, Item, Recording, RequestSent
-from readcache.transcripts.tools import replaced_lines
+from readcache.transcripts.tools import bare, replaced_lines
 from readcache.transcripts.values import block_text, count_in, dict_in, epoch_of, int_in, list_in, said_in
 
 Entry = Mapping[str, Any]
@@ -35,7 +34,6 @@ MOST = 500_000_000  # maximum size of a transcript that is read, in bytes
 _KINDS = ("user", "assistant", "attachment", "system", "progress")
 STATUS = re.compile(r"Exit code (\d+)\n")
 MOVED_BACK = "Shell cwd was reset to "  # Claude Code's own last line
-_NUMBER = re.compile(rf"{LINE_NUMBER}|^ *\d{{1,9}}-")  # the latter: context lines of `grep -n`
 _REMOVALS = (b'"tool_results_cut"', b'"microcompact_boundary"')  # records of later removals
 _SYNTHETIC = "<synthetic>"  # the model of messages that Claude Code writes itself
 
@@ -50,11 +48,11 @@ def load_claude_code(content: Content) -> Iterator[Recording]:
     readers: dict[str, _Reader] = {}
     roots: dict[str, str] = {}  # uuid of an entry of a side chain -> its reader
     began: float | None = None
-    name = ""
+    name = directory = ""
     for line, entry in content.objects():
         if entry.get("type") not in _KINDS:
             continue
-        name = name or str(entry.get("sessionId") or "")
+        name, directory = name or str(entry.get("sessionId") or ""), directory or str(entry.get("cwd") or "")
         began = began if began is not None else epoch_of(entry.get("timestamp"))
         inner = dict_in(entry.get("data"))
         if entry["type"] == "progress" and inner.get("type") == "agent_progress":
@@ -72,7 +70,7 @@ def load_claude_code(content: Content) -> Iterator[Recording]:
     for reader, found in readers.items():
         if found.items:  # requests without usage are dropped
             items = tuple(item for item in found.items if not isinstance(item, RequestSent) or item.prompt)
-            known = found.first_call, found.model
+            known = found.first_call, found.model, directory
             yield Recording(name or content.path, "claude-code", items, reader, "claude-code", began, *known)
 
 
@@ -99,6 +97,7 @@ class _Reader:
         self._live: dict[str, None] = {}  # IDs of the answers above the newest one, in order
         self._before: dict[str, str] = {}  # ID of an answer -> ID of the answer above it
         self._asked: dict[str, tuple[Entry, Entry]] = {}  # call ID -> its block, the entry
+        self._results: dict[str, tuple[Entry, Entry]] = {}  # the same for its result
         self._answer_of: dict[str, str] = {}  # ID of a call or a shown file -> ID of its answer
         self._requests: dict[str, int] = {}  # ID of an answer -> index of its request in `items`
 
@@ -108,8 +107,7 @@ class _Reader:
         above = _Node("") if parent is None else self._nodes.get(parent, _Node(None))
         node = _node_below(above, entry, message)
         if entry.get("type") == "assistant" and message.get("model") != _SYNTHETIC:
-            answer = _answer_of(entry)
-            node = _Node(answer)
+            node = _Node(answer := _answer_of(entry))
             self.model = self.model or str(message.get("model") or "")
             if answer not in self._live:
                 self._begin(answer, above)
@@ -119,14 +117,21 @@ class _Reader:
                     self._asked[str(block["id"])] = block, entry
                     self._answer_of[str(block["id"])] = answer
                     self.first_call = self.first_call or str(block["id"])
+                    self._match(str(block["id"]))
         elif entry.get("type") == "user":
-            for block in list_in(message.get("content")):
-                name = str(block.get("tool_use_id")) if isinstance(block, dict) else ""
-                if name in self._asked and block.get("type") == "tool_result":
-                    made = _call(name, *self._asked.pop(name), block, dict_in(entry.get("toolUseResult")))
-                    at = epoch_of(entry.get("timestamp"))
-                    self.items.append(replace(made, batch=self._answer_of.get(name, ""), at=at))
+            for block in map(dict_in, list_in(message.get("content"))):
+                if block.get("type") == "tool_result":
+                    self._results[str(block.get("tool_use_id"))] = block, entry
+                    self._match(str(block.get("tool_use_id")))
         self._nodes[str(entry.get("uuid"))] = node
+
+    def _match(self, name: str) -> None:
+        """Add a call if its result is known too. The result of a parallel call may come first."""
+        if name in self._asked and name in self._results:
+            block, entry = self._results.pop(name)
+            made = _call(name, *self._asked.pop(name), block, dict_in(entry.get("toolUseResult")))
+            batch, at = self._answer_of.get(name, ""), epoch_of(entry.get("timestamp"))
+            self.items.append(replace(made, batch=batch, at=at))
 
     def _begin(self, answer: str, above: _Node) -> None:
         """Record the request before a new answer. Everything `above` was sent with it."""
@@ -393,8 +398,3 @@ def _texts_in(content: object) -> list[str]:
     """Return the texts of a result's content: a string, or blocks."""
     blocks = [{"text": content}] if isinstance(content, str) else map(dict_in, list_in(content))
     return [block["text"] for block in blocks if isinstance(block.get("text"), str)]
-
-
-def bare(line: str) -> str:
-    """Return the line without the number before it."""
-    return _NUMBER.sub("", line, count=1)

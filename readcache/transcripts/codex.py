@@ -18,8 +18,11 @@ from readcache.transcripts.values import block_text, count_in, list_in, object_i
 
 Payload = Mapping[str, Any]
 _KINDS = ("session_meta", "response_item", "turn_context", "event_msg", "compacted")
-# Codex's header before a command's output: `Chunk ID`, `Wall time`, the status, the size, and this line.
-_HEAD = re.compile(r"\A(?:[A-Z][^\n]*\n){1,6}?Output:\n")
+# Codex's header before a command's output: `Chunk ID`, `Wall time`, the status, the size, and this line. Version 0.116
+# begins it with the command, which may have several lines.
+_HEAD = re.compile(
+    r"\A(?:Command: (?s:.*?)\n(?=(?:Chunk ID: [^\n]*\n)?Wall time: [\d.]+ seconds\n))?(?:[A-Z][^\n]*\n){1,6}?Output:\n"
+)
 _WENT_WELL = ("Success", "Done", "Exit code: 0")  # how the output of a successful patch starts
 _STATUS = re.compile(r"(?:Process exited with code|Exit code:) (\d+)")
 # A hook needs only lines that contain one of these, so the other lines are not parsed.

@@ -1,4 +1,5 @@
-"""Gemini CLI: the file of a chat, with its calls and the results that the model still sees."""
+"""Gemini CLI: the file of a chat, with its calls and the results that the model still sees, and the events that it
+prints with `--output-format stream-json`."""
 
 from __future__ import annotations
 
@@ -48,12 +49,21 @@ def file_part(shown: str) -> tuple[str, int, str]:
 
 
 def is_gemini(row: Mapping[str, Any]) -> bool:
-    """Return True for the first line of a chat, and for a chat of earlier versions, which is a single document."""
-    return "sessionId" in row and "projectHash" in row
+    """Return True for the first line of a chat, for a chat of earlier versions, which is a single document, and for an
+    event of a stream."""
+    return ("sessionId" in row and "projectHash" in row) or _is_event(row)
+
+
+def _is_event(row: Mapping[str, Any]) -> bool:
+    key = {"init": "session_id", "tool_use": "tool_id", "tool_result": "tool_id"}.get(str(row.get("type")))
+    return key is not None and key in row
 
 
 def load_gemini(content: Content) -> Iterator[Recording]:
     """Yield one recording. A sub-agent has a file of its own."""
+    if any(_is_event(row) for _, row in content.sample):
+        yield _streamed(content)
+        return
     chat = _Chat()
     for _, row in content.objects():
         changed = object_in(row.get("$set")) or row
@@ -68,6 +78,28 @@ def load_gemini(content: Content) -> Iterator[Recording]:
 
 
 FORM = Form("gemini", is_gemini, load_gemini, ("GEMINI_CLI_HOME", "~", ".gemini/tmp"))
+
+
+def _streamed(content: Content) -> Recording:
+    """Return the recording of a stream of events. The stream has the tokens of the whole session, not of each
+    request."""
+    turns, name = Turns(), ""
+    for _, row in content.objects():
+        kind, text = row.get("type"), str(row.get("content") or "")
+        turns.at(row.get("timestamp"))
+        if kind == "init":
+            name = name or str(row.get("session_id"))
+            turns.by(row.get("model"))
+        elif kind == "message" and row.get("role") == "assistant":
+            turns.answer(len(text))
+        elif kind == "message":
+            turns.type(len(text))
+        elif kind == "tool_use":
+            turns.tool(str(row.get("tool_id")), str(row.get("tool_name")), object_in(row.get("parameters")), "/")
+        elif kind == "tool_result":
+            failed = row.get("status") != "success"
+            turns.result(str(row.get("tool_id")), str(row.get("output") or ""), failed=failed)
+    return turns.recording(name or content.path, "gemini")
 
 
 class _Chat:

@@ -72,7 +72,7 @@ class Recording:
 
     `since`: time of its first event, in seconds since the epoch, or None if the transcript has no times. `first_call`:
     the harness's own ID of its first call, or "" if there is none; it identifies copies of a conversation. `model`: the
-    first model that the transcript names, or "".
+    first model that the transcript names, or "". `directory`: where the agent began to work, or "".
     """
 
     name: str
@@ -83,6 +83,7 @@ class Recording:
     since: float | None = None
     first_call: str = ""
     model: str = ""
+    directory: str = ""
 
 
 @dataclass(slots=True)
@@ -140,12 +141,13 @@ class Turns:
     the results of its calls."""
 
     def __init__(self) -> None:
-        self.first_call = ""
-        self.model = ""
+        self.first_call = self.model = self.directory = ""
         self.since: float | None = None
         self._now: float | None = None
         self._items: list[Item] = []
         self._waiting: dict[str, ToolCall] = {}
+        # Results that came before their calls, and the number of the answer that they followed.
+        self._early: dict[str, tuple[int, dict[str, Any]]] = {}
         self._request: int | None = None  # index of the newest request, until its answer ends
         self._unpaid: int | None = None  # index of the newest request, until its usage is known
         self._typed = self._count = 0
@@ -193,9 +195,14 @@ class Turns:
         contain it verbatim.
         """
         said = said_in(given) if said is None else said
-        self.answer(len(said))
-        self.first_call = self.first_call or call_id
-        self._waiting[call_id] = ToolCall(call_id, name, given, "", f"answer-{self._count}", cwd=cwd, said=said)
+        number, early = self._early.pop(call_id, (0, None))
+        if early is None:
+            self.answer(len(said))
+        self.first_call, self.directory = self.first_call or call_id, self.directory or cwd
+        batch = f"answer-{number or self._count}"
+        self._waiting[call_id] = ToolCall(call_id, name, given, "", batch, cwd=cwd, said=said)
+        if early is not None:
+            self.result(call_id, **early)
 
     def result(
         self,
@@ -207,7 +214,8 @@ class Turns:
         complete: bool = True,
         frame: Frame | None = None,
     ) -> None:
-        """Record the result of a call. Ignore the result of an unknown call.
+        """Record the result of a call. Keep the result of an unknown call for that call: some hosts write the result of
+        a parallel call first.
 
         `exit_code`: None if it is not known. `complete`: False if the output was truncated. `frame`: the host's text
         around the output.
@@ -216,6 +224,9 @@ class Turns:
             call = replace(self._waiting.pop(call_id), output=output, is_error=failed, at=self._now)
             call = replace(call, exit_code=exit_code, complete=complete, frame=frame)
             self._items.append(understood(call))
+        else:
+            given = {"output": output, "failed": failed, "exit_code": exit_code, "complete": complete, "frame": frame}
+            self._early[call_id] = self._count, given
         self._request = None
 
     def trim(self, kept: frozenset[str] = frozenset(), *, compacts: bool = True) -> None:
@@ -226,7 +237,8 @@ class Turns:
     def recording(self, name: str, form: str, *, agent: str = "", reader: str = "main") -> Recording:
         """Return the whole recording, without the requests that have no usage."""
         items = tuple(item for item in self._items if not isinstance(item, RequestSent) or item.prompt)
-        return Recording(name, form, items, reader, agent or form, self.since, self.first_call, self.model)
+        known = self.since, self.first_call, self.model, self.directory
+        return Recording(name, form, items, reader, agent or form, *known)
 
     @property
     def waiting(self) -> list[str]:

@@ -10,7 +10,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from readcache.core.messages.tools import DIRECTORIES, ToolUse, first_text, lines_read, replacements, tool_use
+from readcache.core.messages.tools import (
+    DIRECTORIES,
+    LINE_NUMBER,
+    ToolUse,
+    first_text,
+    lines_read,
+    replacements,
+    tool_use,
+)
 from readcache.core.model.call import Frame
 from readcache.core.model.paths import canonical_path
 from readcache.core.model.tool_call import AskedCommand, AskedRead, ToolCall, Written
@@ -18,6 +26,12 @@ from readcache.transcripts.values import said_in
 
 _NOTICE = re.compile(r"\n\n\[(?:Showing lines|\d+ more lines|Truncated)[^\n]*\]\n?\Z")
 _FILE = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+)$", re.MULTILINE)
+_NUMBER = re.compile(rf"{LINE_NUMBER}|^ *\d{{1,9}}-")  # the latter: context lines of `grep -n`
+
+
+def bare(line: str) -> str:
+    """Return the line without the number before it."""
+    return _NUMBER.sub("", line, count=1)
 
 
 def understood(call: ToolCall) -> ToolCall:

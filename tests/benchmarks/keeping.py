@@ -1,15 +1,16 @@
 """Ways of keeping a conversation: `readcache replay --conversation` beside an independent sketch of the same idea, and
 what other tools come to with each of them.
 
-    python tests/benchmarks/keeping.py --needs needs.py --data DIR… [--check | --marks]
+    python tests/benchmarks/keeping.py --needs needs.py --data DIR… [--check]
     PYTHONPATH=. python tests/benchmarks/keeping.py --rivals [--wheel FILE] --data DIR…
 
 The sketch knows nothing of the package: it prices recorded sessions under policies that shorten the conversation, and
 counts the edits whose old lines had gone. Both get the sessions of 120,000 tokens and more with three edits or more, at
 two prices of cached input. Bill, carried tokens and missed needs are to agree within 2 %.
 
-`--marks` instead looks for the marks of `clear` with the lowest bill that miss at most 3 % of the needs: over all
-repositories (a file each), and for each repository over the others.
+The sketch counts four characters as a token, and so does the replay here: its sizes are not those of a model, see
+counting.py.
+
 With `--rivals` the contestants of contestants.py leave out of the same sessions what they do, under the same bill and
 the same needs. Each is taken to be told of what left, and to show a result whole where one of its lines has gone: more
 than OMNI's ledger and a cache keyed on requests know. FILE is headroom's wheel, see rivals.py.
@@ -23,7 +24,7 @@ import json
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -36,13 +37,15 @@ from rivals import contestants
 from readcache.core.model.text import split_lines
 from readcache.core.model.tool_call import ToolCall
 from readcache.report.replay.bills import RATIOS
-from readcache.report.replay.conversations import Conversations, Sending, tokens_of
+from readcache.report.replay.conversations import Conversations, Sending, largest_size
 
 WAYS = ("none", "compact:160000", "clear:160000:60000", "clear:100000:60000", "mask:10")
+# The sketch goes on to clear at each turn where everything else has more than the second mark; `clear` does not then.
+SKETCHED = ("none", "compact:160000", "clear:160000:120000", "clear:100000:0", "mask:10")
 READS = (0.1, 0.05)  # prices of cached input beside uncached
 LEAST, EDITS = 120_000, 3
+CHARS_PER_TOKEN = 4  # of the sketch, which knows no models: its sizes are its own
 NEAR = 0.02
-MOST_MISSED = 0.03  # of the needs: half of what is missed after a compaction at 160,000
 SHARES = ("bill", "carried")  # beside those of `none`
 COUNTS = ("needs", "missed")
 
@@ -63,12 +66,12 @@ def long_sessions(sketch: Any, paths: Sequence[Path]) -> Iterator[dict[str, Any]
         records = [record for record in row["records"] if record["tool"] != "_compact"]
         calls = [sketch.Call(record) for record in records]
         if sum(call.out + call.said - 30 for call in calls) >= LEAST and sum(bool(c.needs) for c in calls) >= EDITS:
-            yield {**row, "records": records}
+            yield {**row, "agent": "sketch", "records": records}  # a host would have instructions of its own
 
 
 def sketched(sketch: Any, rows: Sequence[dict[str, Any]], read: float) -> dict[str, Counter[str]]:
     """What the sketch finds, by way."""
-    sums = {spec: Counter[str]() for spec in WAYS}
+    sums = {spec: Counter[str]() for spec in SKETCHED}
     for row in rows:
         calls = [sketch.Call(record) for record in row["records"]]
         for spec, total in sums.items():
@@ -81,12 +84,13 @@ def sketched(sketch: Any, rows: Sequence[dict[str, Any]], read: float) -> dict[s
     return sums
 
 
-def replayed(rows: Sequence[dict[str, Any]], read: float, ways: Sequence[str] = WAYS) -> dict[str, Counter[str]]:
+def replayed(rows: Sequence[dict[str, Any]], read: float, ways: Sequence[str] = SKETCHED) -> dict[str, Counter[str]]:
     """What `readcache replay` finds, by way."""
     with tempfile.TemporaryDirectory() as directory:
         data, prices = Path(directory, "rows.jsonl"), Path(directory, "prices.json")
+        row = {"input": 1, "read": read, "write": 1.25, "output": 5, "chars_per_token": CHARS_PER_TOKEN}
         data.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-        prices.write_text(json.dumps({"sketch": {"input": 1, "read": read, "write": 1.25, "output": 5}}))
+        prices.write_text(json.dumps({"sketch": row}))
         words = [word for spec in ways for word in ("--conversation", spec)]
         told, *_ = replay([data], "--policy", "default", "--prices", str(prices), "--model", "sketch", *words)
     return {spec: Counter(counts) for spec, counts in told["conversation"].items()}
@@ -101,10 +105,11 @@ def with_rivals(paths: Sequence[Path], wheel: Path | None, read: float) -> dict[
     for records in (records for path in paths for records in sessions(path)):
         kept = [record for record in records if record["tool"] != "_compact"]
         calls = [one for n, record in enumerate(kept) if isinstance(one := item_of(f"c{n}", record), ToolCall)]
-        if tokens_of(calls) < LEAST:
+        if largest_size(calls, CHARS_PER_TOKEN) < LEAST:
             continue
         answers = {name: way(kept) for name, way in rivals.items()}
-        talk = Conversations(list(sums), replace(RATIOS, read=read), tuple(rivals))
+        prices = replace(RATIOS, read=read)
+        talk = Conversations(list(sums), prices, tuple(rivals), chars_per_token=CHARS_PER_TOKEN)
         for number, call in enumerate(calls):
             texts = {name: sent(call.output, found[number]) for name, found in answers.items()}
             talk.call(call, {name: Sending(text, text) for name, text in texts.items()}, is_read=False)
@@ -134,29 +139,6 @@ def apart(one: float, other: float) -> float:
     return abs(one - other) / max(one, other) if max(one, other) else 0.0
 
 
-def choose_marks(sketch: Any, files: Sequence[Path], read: float) -> None:
-    """Prints each pair of marks, the best, and what the best of the others does to each repository."""
-    ways = [f"clear:{a}k:{b}k" for a in range(60, 201, 20) for b in range(20, 121, 20) if b < a]
-    by_file = {file: rows for file in files if (rows := list(long_sessions(sketch, [file])))}
-    found = {file: replayed(rows, read, ("none", "compact:160k", *ways)) for file, rows in by_file.items()}
-
-    def sums(files: Iterable[Path], spec: str) -> Counter[str]:
-        return sum((found[file][spec] for file in files), Counter[str]())
-
-    def best(files: Sequence[Path]) -> str:
-        missed = {spec: sums(files, spec)["missed"] / sums(files, spec)["needs"] for spec in ways}
-        return min((spec for spec in ways if missed[spec] <= MOST_MISSED), key=lambda spec: sums(files, spec)["bill"])
-
-    for spec in ("compact:160k", *ways):
-        one, none = sums(found, spec), sums(found, "none")
-        print(f"{spec:16} bill {one['bill'] / none['bill']:6.1%}  needs missed {one['missed'] / one['needs']:6.1%}")
-    others = {file: best([other for other in found if other != file]) for file in found}
-    apart = sum((found[file][spec] for file, spec in others.items()), Counter[str]())
-    print(f"{len(found)} repositories, {sum(map(len, by_file.values()))} sessions, cached input at {read}")
-    print(f"the best: {best(list(found))}; without one repository: {dict(Counter(others.values()))}, which in that one")
-    print(f"costs {apart['bill'] / sums(found, 'none')['bill']:.1%} and misses {apart['missed'] / apart['needs']:.1%}")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     what = parser.add_mutually_exclusive_group(required=True)
@@ -165,7 +147,6 @@ def main() -> None:
     parser.add_argument("--wheel", type=Path, metavar="FILE", help="headroom's")
     parser.add_argument("--data", type=Path, nargs="+", required=True, metavar="PATH", help="recorded sessions")
     parser.add_argument("--check", action="store_true", help="exit 1 when the two differ by more than 2 %%")
-    parser.add_argument("--marks", action="store_true", help="look for the marks of `clear`")
     chosen, missed = parser.parse_args(), []
     if chosen.rivals:
         found = with_rivals(chosen.data, chosen.wheel, READS[0])
@@ -176,16 +157,11 @@ def main() -> None:
                 print(f"needs missed {counts['missed'] / max(1, counts['needs']):.1%}", flush=True)
         return
     sketch = loaded(chosen.needs)
-    if chosen.marks:
-        files = [file for path in chosen.data for file in ([path] if path.is_file() else sorted(path.glob("*.xz")))]
-        for read in READS:
-            choose_marks(sketch, files, read)
-        return
     rows = list(long_sessions(sketch, chosen.data))
     for read in READS:
         theirs, ours = sketched(sketch, rows, read), replayed(rows, read)
         print(f"{len(rows)} sessions, cached input at {read}: readcache replay, the sketch, how far they are apart")
-        for spec in WAYS:
+        for spec in SKETCHED:
             for (name, one), other in zip(told(ours, spec).items(), told(theirs, spec).values(), strict=True):
                 if (far := apart(one, other)) > NEAR:
                     missed.append(f"{spec} {name}")

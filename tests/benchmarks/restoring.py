@@ -28,8 +28,8 @@ from measuring import Record, Table, main, sessions, tell
 from readcache import Budget, Mode, Policy, Session
 from readcache.context.file_map import file_map
 from readcache.core.model.events import Compacted, Delivered, Event, Origin
-from readcache.core.model.policy import count_by_chars
 from readcache.core.model.text import bodies, split_lines
+from readcache.core.model.tokens import count_by_chars
 from readcache.core.model.view import View
 from readcache.core.restore.choose import plan_restore
 from readcache.core.restore.evidence import Input

@@ -49,7 +49,7 @@ from measuring import Record, Table, sessions
 from visible import Conversation, Finding, Line, read_lines
 
 from readcache import Policy, __version__
-from readcache.core.model.policy import CHARS_PER_TOKEN, PRESETS
+from readcache.core.model.policy import PRESETS
 
 MEASURED = Path(__file__).with_name("measured-rivals.json")
 EXACT, FOLD, LEDGER, ALL = "exact key", "headroom", "trimmed lines", "max, whatever it is worth"
@@ -57,7 +57,7 @@ EXACT, FOLD, LEDGER, ALL = "exact key", "headroom", "trimmed lines", "max, whate
 # what is carried, and writes an answer.
 PRICES = Policy().prices
 WRITE, READ, OUTPUT = PRICES.write, PRICES.read, PRICES.output
-TURN_PROMPT, TURN_OUTPUT = CHARS_PER_TOKEN * PRICES.prompt, CHARS_PER_TOKEN * PRICES.answer
+TURN_PROMPT, TURN_OUTPUT = PRICES.chars_per_token * PRICES.prompt, PRICES.chars_per_token * PRICES.answer
 Answers = dict[str, list[Answer | None]]
 
 

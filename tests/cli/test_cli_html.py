@@ -61,7 +61,13 @@ def test_replay_writes_a_page_of_the_policies_that_were_asked_for(work: Path, ca
     assert main([*words, "--html", "out.html"]) == 0
     page = page_at(work / "out.html")
     titles = [h.text for h in page.all("h2")]
-    assert titles == ["What to switch on", "Policies side by side", "Ways of keeping a conversation", "Saved, by tool"]
+    assert titles == [
+        "What to switch on",
+        "Policies side by side",
+        "Where your turns go",
+        "Ways of keeping a conversation",
+        "Saved, by tool",
+    ]
     assert [th.text for th in page.all("table")[0].all("tr")[0].all("th")] == ["saved", "default", "max"]
     assert capsys.readouterr().out.startswith("out.html: ")
 

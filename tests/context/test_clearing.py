@@ -24,9 +24,9 @@ ALL = {"above": 0, "down_to": 0}
 
 
 def tokens(messages: Messages) -> int:
-    """As a policy counts them: a quarter of the characters of each part, its name, and four for each message."""
+    """As a policy counts them: a third of the characters of each part, its name, and four for each message."""
     parts = [part for message in normalise(messages) for part in message.parts]
-    return 4 * len(messages) + sum(-(-len(words) // 4) for part in parts for words in (part.text, part.name))
+    return 4 * len(messages) + sum(-(-len(words) // 3) for part in parts for words in (part.text, part.name))
 
 
 def changed(before: Messages, after: Messages) -> set[str]:
@@ -51,7 +51,7 @@ def test_the_oldest_results_go_down_to_the_second_mark(shape: str) -> None:
     session = Session("/w")
     messages = six_reads(shape, session)
     size = tokens(messages)
-    after = clear(messages, session, above=size - 1, down_to=size - 700)  # a result has 640 tokens
+    after = clear(messages, session, above=size - 1, down_to=size - 700)  # a result has 853 tokens
     assert changed(messages, after) == {"c1", "c2"}
     assert tokens(after) <= size - 700
     assert_true_markers(session, after)
@@ -287,7 +287,7 @@ def test_what_is_cleared_once_is_never_rewritten(shape: str) -> None:
     assert len(cleared) > 30
 
 
-MARKS = Marks(6_000, 3_000)
+MARKS = Marks(8_000, 4_000)
 
 
 @each_shape
@@ -473,3 +473,48 @@ def test_an_unknown_result_with_an_id_that_is_used_again_stays() -> None:
     sent = mend_and_clear([*unknown, *(message for turn in turns for message in turn)], session)
     assert "deployed" in str(sent)
     assert str(sent).count("[PRUNED") == 2
+
+
+# ------------------------------------------------------------ in the model's tokens
+
+
+def long_conversation(session: Session, calls: int) -> Messages:
+    """Reads of 115 lines of Go, 10,000 characters each."""
+    line = "    {:6d}\tfunc (s *GitStore) ReadCommitted(ctx context.Context, id string) (*Result, error) {{\n"
+    outputs = ["".join(line.format(i + 1000 * n) for i in range(115)) for n in range(calls)]
+    return commands("openai", session, *((f"cat f{n}.go", output) for n, output in enumerate(outputs)))
+
+
+@pytest.mark.parametrize(
+    ("model", "calls"), [("claude-opus-4-6", 48), ("claude-opus-5", 35), ("gpt-5.4", 56), ("", 51)]
+)
+def test_the_default_marks_of_a_window_act_before_the_window_is_full(model: str, calls: int) -> None:
+    """They never acted in a window of 200,000 tokens, because four characters counted as one token."""
+    session, marks = Session("/w", policy=Policy(model=model)), Marks.of_window(200_000)
+    messages = long_conversation(session, calls)
+
+    def size(of: Messages) -> float:
+        return sum(len(message["content"] or "") for message in of) / session.policy.chars_per_token
+
+    assert 0.8 * 200_000 < size(messages) < 200_000
+    after = clear(messages, session, above=marks.above, down_to=marks.down_to)
+    assert after is not messages
+    assert size(after) <= marks.down_to
+
+
+def test_the_providers_count_decides_when_and_how_much_is_cleared() -> None:
+    session = Session("/w")
+    messages = six_reads("openai", session)
+    size = tokens(messages)
+    assert clear(messages, session, above=50_000, down_to=40_000, tokens=50_000) is messages
+    after = clear(messages, session, above=50_000, down_to=49_401, tokens=50_001)
+    assert changed(messages, after) == {"c1"}
+    assert size - tokens(after) >= 600
+
+
+def test_the_instructions_of_a_host_are_a_part_of_the_conversation() -> None:
+    session, other = (Session("/w", host=host) for host in ("codex", ""))
+    messages, same = (six_reads("openai", one) for one in (session, other))
+    marks = {"above": 23_000, "down_to": 22_000}
+    assert clear(messages, session, **marks) is not messages
+    assert clear(same, other, **marks) is same

@@ -10,6 +10,7 @@ import pytest
 
 from readcache import Budget, Frame, Marks, Mode, Policy, Session
 from readcache.context import Compactor, How
+from readcache.context.compaction import count_tokens
 from readcache.context.formed import is_overflow
 from readcache.core.messages.messages import normalise
 from readcache.core.model.errors import UsageError
@@ -27,7 +28,7 @@ from tests.helpers.chats import (
     turn_of,
     write,
 )
-from tests.helpers.compactor import SUMMARY, Model, TooLong, assert_true_markers, commands, six_reads
+from tests.helpers.compactor import SUMMARY, Model, TooLong, assert_true_markers, commands, observed_turn, six_reads
 
 HEADING = "## Summary of the conversation so far"
 
@@ -61,16 +62,16 @@ def test_below_the_trigger_the_very_same_list_comes_back(shape: str) -> None:
 
 
 @each_shape
-@pytest.mark.parametrize("told", [None, 4_000])
-def test_results_are_cleared_before_a_summary_is_asked_for(shape: str, told: int | None) -> None:
-    """By the policy's marks; what the API counts goes down by what was cleared."""
-    session, model = Session("/w", policy=Policy(clear=Marks(3_000, 2_000))), Model()
+@pytest.mark.parametrize(("told", "cleared"), [(None, 3), (5_300, 4)])
+def test_results_are_cleared_before_a_summary_is_asked_for(shape: str, told: int | None, cleared: int) -> None:
+    """By the policy's marks, and by the API's count if it is told. That goes down by what was cleared."""
+    session, model = Session("/w", policy=Policy(clear=Marks(4_000, 2_700))), Model()
     messages = six_reads(shape, session)
-    sent = Compactor(session, model, trigger_tokens=3_500).ready(messages, tokens=told)
+    sent = Compactor(session, model, trigger_tokens=4_700).ready(messages, tokens=told)
     assert model.asked == []
-    assert [words.startswith("[PRUNED") for words in results(sent).values()] == [True] * 3 + [False] * 3
+    assert [words.startswith("[PRUNED") for words in results(sent).values()] == [n < cleared for n in range(6)]
     assert_true_markers(session, sent)
-    assert Compactor(session, model, trigger_tokens=3_500).ready(sent) is sent
+    assert Compactor(session, model, trigger_tokens=4_700).ready(sent) is sent
 
 
 @each_shape
@@ -538,3 +539,36 @@ def test_an_overflow_is_known_by_what_it_was_raised_from() -> None:
 @pytest.mark.parametrize("saying", ["Rate limit reached: 30000 tokens per min", "401 invalid key", "timed out"])
 def test_other_errors_are_no_overflow(saying: str) -> None:
     assert not is_overflow(ValueError(saying))
+
+
+# ------------------------------------------------------------ sizes that the API counted
+
+
+def counted_by(api: float, session: Session, messages: Messages) -> int:
+    """The tokens of a request by an API whose tokens are shorter than ours, with 30,000 for tools."""
+    return round(30_000 + api * count_tokens(normalise(messages), session.policy))
+
+
+def test_what_the_api_counted_decides_when_results_are_cleared() -> None:
+    """The list has 5,000 tokens by our own count, and 35,000 with the tools that the API counts."""
+    session = Session("/w", policy=Policy(clear=Marks(34_000, 33_000)))
+    compactor, messages = Compactor(session, Model(), window=200_000), six_reads("openai", session)
+    assert compactor.ready(messages) is messages
+    answer = {"role": "assistant", "content": "so", "usage": {"prompt_tokens": counted_by(1, session, messages)}}
+    compactor.ask(lambda _: answer, messages)
+    sent = compactor.ready(messages)
+    assert sent is not messages
+    assert counted_by(1, session, sent) <= 33_000
+
+
+def test_turns_that_the_api_counted_correct_our_count_of_what_is_new() -> None:
+    session, messages = Session("/w"), chat("openai")
+    compactor = Compactor(session, Model(), trigger_tokens=100_000)
+    for number in range(5):
+        step = (f"cat f{number}", text(1, 400, of=f"row {number}"))
+        messages = [*messages, *observed_turn("openai", session, number, [step])]
+        usage = {"prompt_tokens": counted_by(1.5, session, messages)}
+        compactor.ask(lambda _, usage=usage: {"role": "assistant", "content": "so", "usage": usage}, messages)  # type: ignore[misc]
+    messages = [*messages, *observed_turn("openai", session, 5, [("cat f5", text(1, 400, of="row 5"))])]
+    compactor.ready(messages)
+    assert compactor.report.tokens_before == pytest.approx(counted_by(1.5, session, messages), rel=0.01)

@@ -122,7 +122,7 @@ def test_a_compaction_spares_no_cache() -> None:
     steps = [("cat f", text()), ("sed -i 7s/says/said/ f", ""), ("cat f", changed(text(), 7)), ("ls", "f\n")]
     messages = commands("openai", session, *steps)
     assert prune(messages, session) is messages
-    after = Compactor(session, Model(), trigger_tokens=1_100).maybe_compact(messages)
+    after = Compactor(session, Model(), trigger_tokens=1_450).maybe_compact(messages)
     assert results(after)["c1"].startswith("[PRUNED ")
 
 

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from readcache import Budget, HeadTail, Marks, Mode, Policy, UsageError
+from readcache import Budget, HeadTail, Marks, Mode, Policy, Session, UsageError
 from readcache.hosts.adapter_settings import adapter_settings, fallback, policy_by_settings
+from readcache.process.buffered import chosen_policy, rules_of
+from readcache.process.settings import read_settings
 
 NOTHING = Budget(max_tokens=0)
 
@@ -65,7 +67,7 @@ def test_what_is_put_back_is_a_budget_or_nothing(given: dict[str, Any], expected
         ({}, None),
         ({"clear": None}, None),
         ({"clear": False}, None),
-        ({"clear": True}, Marks(160_000, 60_000)),
+        ({"clear": True}, Marks(160_000, 120_000)),
         ({"clear": [100, 60]}, Marks(100, 60)),
         ({"clear": (100, 60)}, Marks(100, 60)),
         ({"clear": Marks(9, 8)}, Marks(9, 8)),
@@ -86,7 +88,7 @@ def test_marks_of_the_environment_count_where_the_host_sets_none() -> None:
             adapter_settings({}, {"READCACHE_CLEAR": wrong})
 
 
-@pytest.mark.parametrize(("window", "marks"), [(1_000_000, (160_000, 60_000)), (100_000, (80_000, 30_000))])
+@pytest.mark.parametrize(("window", "marks"), [(1_000_000, (160_000, 120_000)), (100_000, (80_000, 60_000))])
 def test_the_default_marks_fit_the_window(window: int, marks: tuple[int, int]) -> None:
     assert adapter_settings({"clear": True}, {}, window=window).policy.clear == Marks(*marks)
 
@@ -127,3 +129,16 @@ def test_when_we_fail_the_host_has_what_it_had_without_us(caplog: pytest.LogCapt
     assert fallback(lambda: "ours", "theirs") == "ours"
     assert fallback(lambda: str(1 / 0), "theirs") == "theirs"
     assert "ZeroDivisionError" in caplog.text
+
+
+def test_the_environment_names_the_model_in_a_host_and_at_the_command_line() -> None:
+    environment = {"READCACHE_MODEL": "claude-opus-5"}
+    for policy in (adapter_settings({}, environment).policy, chosen_policy(read_settings(environment))):
+        assert policy.tokens("x" * 84) == 42
+
+
+def test_a_host_has_its_usual_models_if_nobody_names_one() -> None:
+    assert Session("/w", host="claude-code").policy.tokens("x" * 84) == 30
+    assert Session("/w", host="codex", policy=Policy(model="claude-opus-5")).policy.tokens("x" * 84) == 42
+    assert rules_of(read_settings({"READCACHE_SESSION": "s", "READCACHE_HOST": "codex"})).policy.model == "gpt-5"
+    assert Session("/w", host="langchain").policy == Policy()

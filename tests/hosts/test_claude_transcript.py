@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from readcache.hosts.claude_code.proof import transcripts
-from readcache.transcripts.claude_code import Transcript, bare
+from readcache.transcripts.claude_code import Transcript
+from readcache.transcripts.tools import bare
 
 RECORDED = Path(__file__).parent / "claude-code-2.1.330.jsonl"
 TRANSCRIPT = Transcript(RECORDED.read_bytes())

@@ -49,7 +49,8 @@ def load_normalised(content: Content) -> Iterator[Recording]:
             continue
         items = tuple(item_of(f"c{n}", record) for n, record in enumerate(row["records"]))
         agent = str(row.get("agent") or row.get("source") or "")
-        yield Recording(str(row["id"]), NAME, items, agent=agent)
+        directory = str(row["records"][0].get("cwd") or "") if row["records"] else ""
+        yield Recording(str(row["id"]), NAME, items, agent=agent, directory=directory)
 
 
 def item_of(name: str, record: Mapping[str, Any]) -> Item:

@@ -25,7 +25,7 @@ def test_a_result_is_written_once_and_read_by_each_later_call_until_it_goes() ->
         carried.add(name, 1000, 100, marked=name == "c")
     carried.trim(frozenset({"b"}))
     assert carried.out == pytest.approx(1000 * (2 * WRITE + 2 * READ))
-    assert carried.turns == pytest.approx(READ * (80_000 + 2 * 900) + 5 * 600)
+    assert carried.turns == pytest.approx(READ * (60_000 + 2 * 900) + 5 * 450)
     carried.add("d", 0, 0, marked=False)
     carried.trim()
     assert carried.out == pytest.approx(1000 * (3 * WRITE + 2 * READ + 2 * READ))
@@ -50,7 +50,7 @@ def billed(
     prices: ModelPrices | None = PRICES,
 ) -> Bill:
     """The bill of these requests; something was cut before those of `removals`."""
-    bill = Bill(prices)
+    bill = Bill(prices, chars_per_token=4)
     for number, request in enumerate(requests):
         if number in removals:
             bill.trim(frozenset(str(at) for at, one in enumerate(left) if one.kept))

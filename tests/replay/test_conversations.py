@@ -15,7 +15,7 @@ from readcache.core.model.tool_call import ToolCall
 from readcache.report.replay.bills import ModelPrices
 from readcache.report.replay.conversation_sim import ASK, BASE, CALL, NOTE, PREVIEW, RESTORED, SUMMARY
 from readcache.report.replay.conversations import Conversations, Sending, parse_strategy
-from readcache.transcripts.records import HistoryRemoval
+from readcache.transcripts.records import HistoryRemoval, RequestSent
 
 PRICES = ModelPrices("model", 1.0, 0.1, 1.25, 5.0)
 LINE = 1000  # tokens
@@ -24,7 +24,7 @@ WAYS = ("compact:21k", "compact:30k", "clear:20k:12k", "clear:15k:15k", "mask:2"
 
 def line(number: int) -> str:
     """A line of a thousand tokens, with the break behind it."""
-    return f"{f'line {number} ':x<{4 * LINE - 1}}"
+    return f"{f'line {number} ':x<{3 * LINE - 1}}"
 
 
 @dataclass(frozen=True)
@@ -85,6 +85,10 @@ class Model:
     def size(self) -> int:
         return sum(size for _, size in self.texts()) + sum(block.out for block in self.back)
 
+    def fixed(self) -> int:
+        """Of the instructions and the agent's own text."""
+        return BASE + sum(block.said for block in self.blocks)
+
     def request(self, output: int) -> None:
         texts = self.texts()
         same = 0
@@ -117,7 +121,7 @@ class Model:
         if self.kind == "mask":
             for block in self.blocks[: len(self.blocks) - self.sizes[0]]:
                 block.is_present = False
-        elif self.kind == "clear" and self.size() > self.sizes[0]:
+        elif self.kind == "clear" and self.size() > self.sizes[0] and self.fixed() <= (self.sizes[1] or 10**9):
             for block in self.blocks[:-2]:
                 if self.size() <= self.sizes[1]:
                     break
@@ -360,3 +364,49 @@ def test_a_way_that_makes_no_sense_is_named(spec: str, said: str) -> None:
         parse_strategy(spec)
     assert said in str(error.value)
     assert repr(spec) in str(error.value)
+
+
+# ---------------------------------------------------------------- sizes that the provider counted
+
+
+def with_usage(ways: Sequence[str], prompts: Sequence[int | None]) -> dict[str, list[int]]:
+    """The sizes of each way after each request, if each call shows a thousand tokens. `prompts`: the tokens of each
+    request by the provider; None: the host compacted before it."""
+    talk, sizes = Conversations(ways, PRICES, host="claude-code"), dict[str, list[int]]()
+    for number, prompt in enumerate(prompts):
+        if prompt is None:
+            talk.trim(HistoryRemoval())
+            continue
+        talk.sent(RequestSent(fresh=prompt))
+        for (spec, _), kept in talk._sims.items():
+            sizes.setdefault(spec, []).append(kept.size)
+        talk.call(Did(shows=(number,)).call(number), is_read=True)
+    return sizes
+
+
+def test_a_conversation_has_the_size_that_the_provider_counted() -> None:
+    sizes = with_usage(["clear:900k:60k"], prompts := [31_000, 33_500, 34_000, 39_000])
+    assert sizes == dict.fromkeys(("none", "recorded", "clear:900k:60k"), prompts)
+
+
+def test_after_a_compaction_only_what_the_host_did_becomes_smaller() -> None:
+    sizes = with_usage(["none"], [31_000, 90_000, None, 45_000, 47_000])
+    assert sizes["recorded"] == [31_000, 90_000, 45_000, 47_000]
+    assert sizes["none"][:2] == [31_000, 90_000]
+    grown = LINE + CALL
+    assert sizes["none"][2:] == [90_000 + grown, 92_000 + grown]
+
+
+def test_a_schedule_acts_at_the_tokens_of_the_provider() -> None:
+    prompts = [40_000 + 20_000 * turn for turn in range(8)]
+    assert max(with_usage(["none"], prompts)["none"]) == 180_000
+    assert max(with_usage(["compact:100k"], prompts)["compact:100k"]) < 120_000
+    assert min(with_usage(["compact:100k"], prompts)["compact:100k"][3:]) >= 40_000, "the instructions stay"
+
+
+def test_without_usage_a_result_has_the_tokens_of_its_model_behind_the_hosts_instructions() -> None:
+    for chars_per_token in (2.0, 3.0):
+        talk = Conversations(["none"], PRICES, chars_per_token=chars_per_token, host="codex")
+        for number in range(2):
+            talk.call(Did(shows=(number,)).call(number), is_read=True)
+        assert talk.end()["none", ""]["carried"] == 2 * 20_000 + CALL + 3 * LINE / chars_per_token

@@ -11,6 +11,8 @@ import pytest
 from readcache import Frame
 from readcache.core.model.tool_call import AskedCommand, AskedRead
 from readcache.transcripts.codex import is_truncated
+from readcache.transcripts.files import Found, read_content, units_of
+from readcache.transcripts.formats import recordings_in
 from readcache.transcripts.records import Recording, RequestSent
 from tests.replay.loaded import calls, load, load_document, load_rows, removals, replay, requests
 from tests.replay.sessions import lines
@@ -39,6 +41,15 @@ def test_codex_tells_the_status_in_front_of_an_output(tmp_path: Path) -> None:
     one, two = calls(load_rows(tmp_path, rows)[0])
     assert (one.asked, one.cwd, one.frame, one.exit_code) == (AskedCommand("cat a"), "/w/sub", Frame(4), 3)
     assert (one.complete, two.complete) == (True, False)
+
+
+def test_codex_printed_the_command_before_its_status_and_it_may_have_several_lines(tmp_path: Path) -> None:
+    """Codex 0.116 did so. The status was lost, and the frame's lines were taken for lines of the output."""
+    command = "cat >a <<'E'\nOutput:\nWall time: long\nE\ncat a"
+    status = "Chunk ID: 1\nWall time: 0.1 seconds\nProcess exited with code 3"
+    head = f'Command: /bin/bash -lc "{command}"\n{status}\nOutput:\n'
+    (one,) = calls(load_rows(tmp_path, codex(*codex_call("one", f"{head}a\n", command)))[0])
+    assert (one.frame, one.exit_code, one.complete) == (Frame(head.count("\n")), 3, True)
 
 
 def test_codex_notes_usage_behind_each_answer_and_again_when_a_limit_was_looked_at(tmp_path: Path) -> None:
@@ -214,6 +225,19 @@ def test_a_text_in_blocks_counts_once(tmp_path: Path) -> None:
     (found,) = load_document(tmp_path, [said])
     (request,) = (item for item in found.items if isinstance(item, RequestSent))
     assert request.answer == 5
+
+
+@pytest.mark.parametrize("kind", ["tool_output", "output", None])
+def test_a_result_in_parts_of_any_type_that_have_a_text_is_read(kind: str | None, tmp_path: Path) -> None:
+    """410 calls had 0 characters of output, and the verdict was that nothing would have been saved."""
+    part = {"text": lines(1, 90)} if kind is None else {"type": kind, "text": lines(1, 90)}
+    for messages, key in ((OPENAI, "content"), (ANTHROPIC, "content")):
+        rows = json.loads(json.dumps(messages))
+        for row in rows[1::2]:
+            result = row if messages is OPENAI else row["content"][0]
+            result[key] = [part]
+        (found,) = load_document(tmp_path, rows)
+        assert [call.output for call in calls(found)] == [lines(1, 90)] * 2
 
 
 def test_a_result_with_an_image_in_it_is_not_judged(tmp_path: Path) -> None:
@@ -423,3 +447,56 @@ def test_gemini_kept_a_chat_in_one_document_before(tmp_path: Path) -> None:
     (found,) = load_document(tmp_path, document)
     assert [call.call_id for call in calls(found)] == ["one"]
     assert not removals(found)
+
+
+def test_gemini_streams_its_events_as_lines(tmp_path: Path) -> None:
+    """They were read as a message list without calls, and 138 lines of a sound file were called damaged."""
+    at = {"timestamp": "2026-11-01T00:00:00Z"}
+    rows = [
+        {"type": "init", "session_id": "s", "model": "gemini-2.5-pro", **at},
+        {"type": "message", "role": "user", "content": "Look.", **at},
+        {"type": "message", "role": "assistant", "content": "I will.", "delta": True, **at},
+        {"type": "tool_use", "tool_name": "read_file", "tool_id": "one", "parameters": {"file_path": "a"}, **at},
+        {"type": "tool_use", "tool_name": "run_shell_command", "tool_id": "two", "parameters": {"command": "ls"}, **at},
+        {"type": "tool_result", "tool_id": "two", "status": "success", "output": "a\nb", **at},
+        {"type": "tool_result", "tool_id": "one", "status": "error", "output": "no such file", **at},
+        {"type": "error", "severity": "warning", "message": "slow", **at},
+        {"type": "result", "status": "success", "stats": {"total_tokens": 9, "input_tokens": 8, "output_tokens": 1}},
+    ]
+    for written in (rows, rows[1:]):
+        (found,) = load_rows(tmp_path, written)
+        assert found.form == "gemini"
+        assert [(call.call_id, call.output, call.is_error) for call in calls(found)] == [
+            ("two", "a\nb", False),
+            ("one", "no such file", True),
+        ]
+        assert len({call.batch for call in calls(found)}) == 1
+        assert requests(found) == [], "it has only a total, which is no request"
+    (found,) = load_rows(tmp_path, rows)
+    assert (found.name, found.model) == ("s", "gemini-2.5-pro")
+    (unit,) = units_of(Found(str(tmp_path / "rows.jsonl"), True, 1))
+    content = read_content(unit)
+    assert list(recordings_in(content))
+    assert content.damage.lines == 0
+
+
+@pytest.mark.parametrize("form", ["codex", "messages"])
+def test_a_result_that_comes_before_its_call_is_kept_for_it(form: str, tmp_path: Path) -> None:
+    """It was lost without a word."""
+    if form == "codex":
+        one, two = codex_call("one", "a\n"), codex_call("two", "b\n", "cat b")
+        rows = codex(one[0], two[1], two[0], one[1])
+    else:
+        rows = [
+            {"role": "assistant", "tool_calls": [openai_call("one")]},
+            {"role": "tool", "tool_call_id": "two", "content": "b\n"},
+            {"role": "assistant", "tool_calls": [openai_call("two")]},
+            {"role": "tool", "tool_call_id": "one", "content": "a\n"},
+        ]
+    (found,) = load_rows(tmp_path, rows)
+    assert {call.call_id: call.output for call in calls(found)} == {"one": "a\n", "two": "b\n"}
+    assert len({call.batch for call in calls(found)}) == 1
+
+
+def openai_call(name: str) -> Row:
+    return {"id": name, "type": "function", "function": {"name": "bash", "arguments": '{"command": "cat x"}'}}

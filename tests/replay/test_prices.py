@@ -11,7 +11,7 @@ import pytest
 from readcache.cli.main import main
 from readcache.core.model.errors import UsageError
 from readcache.report.replay.bills import ModelPrices, built_in_prices, find_prices, read_prices
-from readcache.report.replay.replayer import Choices
+from readcache.report.replay.replayer import Choices, simulation_prices
 from tests.replay.loaded import DATA, load
 
 OWN = {"input": 3, "read": 0.3, "write": 3.75, "output": 15}
@@ -59,8 +59,10 @@ def test_the_transcripts_name_their_models() -> None:
 
 def test_what_was_written_to_a_cache_of_an_hour_has_that_price_and_lasts_as_long() -> None:
     recording = load(DATA / "claude-code.jsonl")[0]
-    prices = Choices().prices(recording)
-    assert prices is not None
+    own = Choices().prices(recording)
+    assert own is not None
+    assert own.write == 6.25
+    prices = simulation_prices(own, recording)
     assert (prices.write, prices.seconds) == (10, 3600)
 
 

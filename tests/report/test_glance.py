@@ -7,11 +7,11 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readcache import RestoreItem, RestorePlan, Session
+from readcache import RestoreItem, RestorePlan, Session, count_by_chars
 from readcache.core.model.cursor import Cursor
 from readcache.core.model.events import Event, Record
 from readcache.report.page.context import Cell, FileRow, left_out_of
-from readcache.report.page.html import HEIGHT, height_of, steps_path, ticks
+from readcache.report.page.html import HEIGHT, brief, height_of, steps_path, ticks
 from readcache.report.page.overview import MOST, home_of, short_names
 from readcache.report.page.timelines import Timeline, timelines_of
 from tests.helpers.strategies import histories
@@ -64,10 +64,10 @@ def test_cliffs_have_figures_where_there_is_room() -> None:
         session.compacted()
     page = parse(page_of(session.events()))
     (marks,) = page.all("div", "marks")
-    assert {mark.text for mark in marks.all("span")} == {"−998"}
+    assert {mark.text for mark in marks.all("span")} == {"−1.3k"}
     assert len(marks.all("span")) == 40
     assert 10 < sum("hidden" not in mark.attributes for mark in marks.all("span")) < 18
-    assert "40 compactions took away 40k tokens" in page.all("p", "legend")[0].text
+    assert "40 compactions took away 53k tokens" in page.all("p", "legend")[0].text
 
 
 def test_what_the_harness_cut_is_told() -> None:
@@ -75,7 +75,7 @@ def test_what_the_harness_cut_is_told() -> None:
     session.observe("cat f", TEXT, call_id="c1")
     session.observe("ls", "f\n", call_id="c2")
     session.settle("c1", "nothing any more")
-    tokens = (len(TEXT) - len("nothing any more")) // 4
+    tokens = brief(count_by_chars("x" * (len(TEXT) - len("nothing any more"))))
     assert f"cleared, cut or shortened by the harness: {tokens}" in page_of(session.events())
 
 

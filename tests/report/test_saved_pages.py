@@ -112,7 +112,7 @@ def replayed(
     totals.calls_by_tool.update(tools.keys())
     totals.out_by_tool.update(tools)
     for index, name in enumerate(policies):
-        counts = Counter(saved=300 - 600 * index, tokens_bounced=25, omissions=3, saved_priced=40, out_priced=80)
+        counts = Counter(saved=300 - 600 * index, chars_bounced=100, omissions=3, saved_priced=40, out_priced=80)
         by_tool = Counter(dict.fromkeys(tools, 7))
         totals.policies[name] = PolicyTotals(counts, by_tool, [wrong] if wrong else [])
     totals.strategies = strategies or {}
@@ -151,10 +151,35 @@ def test_ways_of_keeping_a_conversation_are_listed_with_each_policy_beside_them(
     page = replay_as_page(replayed({}, ["max"], ways), ["max"])
     assert [[cell.strip() for cell in row] for row in rows(page.all("table")[1])] == [
         ["none", "100.0 %", "9", "0 (n/a)", "0"],
-        ["recorded", "100.0 %", "9", "0 (n/a)", "0"],
+        ["recorded *", "100.0 %", "9", "0 (n/a)", "0"],
         ["mask:5", "150.0 %", "0", "4 (50.0 %)", "0"],
         ["+ max", "50.0 %", "0", "0 (n/a)", "0"],
     ]
+
+
+def width_of(bar: Node) -> float:
+    return float(str(bar.attributes["style"]).partition(":")[2])
+
+
+def test_all_bars_of_a_table_have_one_scale_and_a_caption() -> None:
+    """Each row had a scale of its own: 0.1 % had a bar as long as 75 %."""
+    found = replayed({"bash": 900}, ["default", "max"])
+    for name, cut in (("default", 400), ("max", 375)):
+        found.conversations[0].policies[name].counts.update(cut=cut, saved=0 if name == "default" else 600)
+    ways = {("none", ""): Counter(bill=200, sessions=2), ("recorded", ""): Counter(bill=100)}
+    found.conversations[0].strategies = ways
+    page = replay_as_page(found, ["default", "max"])
+    tables = [table for table in page.all("table") if table.all("i", "bar")]
+    assert len(tables) == 3
+    assert all(table.all("caption") for table in tables)
+    policies = tables[0]
+    assert policies.all("caption")[0].text == "Bars: shares. The longest is 100.0 %."
+    drawn = {
+        cell.text.strip(): width_of(cell.all("i", "bar")[0]) for cell in policies.all("td") if cell.all("i", "bar")
+    }
+    assert drawn["75.0 %"] == pytest.approx(75 / 100, abs=0.01)
+    assert drawn["30.0 %"] == pytest.approx(30 / 100, abs=0.01)
+    assert drawn["50.0 %"] == pytest.approx(50 / 100, abs=0.01)
 
 
 def test_wrong_omissions_are_named_and_an_empty_replay_has_a_page() -> None:

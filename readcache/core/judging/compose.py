@@ -93,7 +93,7 @@ def is_worth(view: View, tokens: int, policy: Policy, asked_again: float = ASKED
     """
     if not policy.min_worth:
         return True
-    carried = view.carried // policy.prices.chars_per_token  # an estimate is enough
+    carried = view.carried / policy.chars_per_token  # an estimate is enough
     share = max(policy.min_worth, asked_again)
     return policy.prices.of_text(tokens) >= share * policy.prices.of_turn(carried)
 

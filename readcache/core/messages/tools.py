@@ -38,6 +38,11 @@ _PATCHES = frozenset(("apply_patch", "patch"))
 _IGNORED = frozenset(
     "todowrite todo_write update_plan report_intent ask_user question think finish submit exit_plan_mode".split()  # noqa: SIM905
 )
+_TO_DO = frozenset(
+    "todo_write todowrite todo_read todoread update_plan write_todos manage_todo_list "  # noqa: SIM905
+    "task_create task_update task_list task_get".split()
+)
+_POLLS = frozenset("write_stdin wait bash_output task_output".split())  # noqa: SIM905
 _EDITOR_VERBS = frozenset(("view", "create", "str_replace", "insert", "undo_edit"))  # Anthropic's editor: one tool
 # A number before a line, in the form of any known tool. More than nine digits are text, and may be too long for `int`.
 LINE_NUMBER = r"^[ \t]*(\d{1,9})(?:\t|→|: ?| ?\| ?|\. )"
@@ -70,7 +75,7 @@ class LinesRead(NamedTuple):
 def tool_use(name: str, arguments: Mapping[str, Any]) -> ToolUse:
     """Return the use that the call makes of its tool. The names of MCP tools may begin with the name of their
     server."""
-    word = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", re.split(r"__|[.:/]", name)[-1]).lower()
+    word = _word(name)
     command, path = _command(arguments), first_text(arguments, PATHS)
     if path is not None and command in _EDITOR_VERBS:
         word = command
@@ -85,6 +90,21 @@ def tool_use(name: str, arguments: Mapping[str, Any]) -> ToolUse:
         content = first_text(arguments, _CONTENTS) if word in _WRITES_WHOLE and not appends else None
         return ToolUse("write", path=path, content=content)
     return ToolUse("read" if word in _READS else "other", path=path)
+
+
+def is_poll(name: str, arguments: object) -> bool:
+    """Return True if the call only waits for a running command, and types nothing into it."""
+    return _word(name) in _POLLS and not (isinstance(arguments, Mapping) and arguments.get("chars"))
+
+
+def is_to_do(name: str) -> bool:
+    """Return True for a tool that only reads or changes the agent's list of tasks."""
+    return _word(name) in _TO_DO
+
+
+def _word(name: str) -> str:
+    """Return the tool's name in words, without the name of its server."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", re.split(r"__|[.:/]", name)[-1]).lower()
 
 
 def lines_read(arguments: Mapping[str, Any], output: str) -> LinesRead | None:

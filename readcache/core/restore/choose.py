@@ -19,7 +19,7 @@ from math import sqrt
 from types import MappingProxyType
 
 from readcache.core.model.events import Event, Origin
-from readcache.core.model.policy import CHARS_PER_TOKEN, Budget
+from readcache.core.model.policy import Budget
 from readcache.core.model.view import View
 from readcache.core.restore.evidence import Evidence, Input, Result, gather, is_removed
 from readcache.core.restore.fit import Candidate, Counting, LineSource, fit, not_shown, why_not_output, why_not_text
@@ -201,8 +201,8 @@ REPEATED = 1.4
 COMMAND_WITHIN = 25
 # The weight of such a result, and of one whose command was run again: they come last.
 LAST = 0.01
-# The smaller of two reads is slightly more likely to be needed. Tokens, and an exponent; 0.1 to 0.2 do nearly as well.
-SIZE = 200
+# The smaller of two reads is slightly more likely to be needed. Characters, and an exponent; 0.1 to 0.2 do as well.
+SIZE = 800
 BY_SIZE = 0.15
 
 
@@ -211,9 +211,9 @@ def score(result: Result, paths: Sequence[str]) -> float:
     size, and on when the file was shown, written and named."""
     if len(paths) != 1:
         return 1 / (result.age + SOFTENING)
-    tokens, trace = len(result.event.text) / CHARS_PER_TOKEN, result.traces[paths[0]]
+    trace = result.traces[paths[0]]
     touched: int = min(filter(None, (result.age, SEEN * trace.shown, trace.written, trace.named)))
-    size: float = (1 + tokens / SIZE) ** BY_SIZE
+    size: float = (1 + len(result.event.text) / SIZE) ** BY_SIZE
     return 1 / (size * (sqrt(result.age * touched) + SOFTENING))
 
 

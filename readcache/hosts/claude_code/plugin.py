@@ -23,7 +23,8 @@ from readcache.hosts.claude_code.results import MOST_SHOWN, names_true_lines, pr
 from readcache.hosts.restored import fitting_plan
 from readcache.hosts.tool_results import with_numbers
 from readcache.process import failures
-from readcache.transcripts.claude_code import MOVED_BACK, STATUS, WRITERS, bare
+from readcache.transcripts.claude_code import MOVED_BACK, STATUS, WRITERS
+from readcache.transcripts.tools import bare
 
 Event = Mapping[str, Any]
 MOST_RESTORED = 200_000  # bytes

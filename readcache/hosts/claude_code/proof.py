@@ -12,7 +12,8 @@ from readcache import Outcome, Reply, Session, Sessions
 from readcache.core.model.events import Origin
 from readcache.hosts.claude_code.results import names_true_lines
 from readcache.hosts.plain_file import open_plain
-from readcache.transcripts.claude_code import MOST, Transcript, bare
+from readcache.transcripts.claude_code import MOST, Transcript
+from readcache.transcripts.tools import bare
 
 Event = Mapping[str, Any]
 NEWEST = 2_000_000  # bytes; the end of a transcript, which is read first

@@ -11,7 +11,8 @@ from readcache import Omitted, Outcome, Reason, Reply, Session, Shown
 from readcache.core.model.reply import without_omissions
 from readcache.core.model.tool_call import AskedCommand, AskedRead, ToolCall
 from readcache.hosts.tool_results import with_numbers
-from readcache.transcripts.claude_code import NOT_SHOWN, WRITERS, bare
+from readcache.transcripts.claude_code import NOT_SHOWN, WRITERS
+from readcache.transcripts.tools import bare
 
 Event = Mapping[str, Any]
 MOST_SHOWN = 30_000  # characters of a command's output; for longer ones the model gets a preview of 2 KB

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from typing import NamedTuple
 
-from readcache.core.model.policy import CHARS_PER_TOKEN
+from readcache.core.model.tokens import count_by_chars
 
 _PLAIN = "\n\t\u200d"  # the last one joins the parts of an emoji and is invisible by itself
 # Each page starts with this text. A file that starts with it may be overwritten.
@@ -73,7 +73,7 @@ def plural(value: int, one: str) -> str:
 
 def tokens(chars: int) -> int:
     """Return an estimate of the tokens. The log has only characters."""
-    return chars // CHARS_PER_TOKEN
+    return count_by_chars.of_chars(chars)
 
 
 def whole_page(
@@ -132,9 +132,10 @@ class Bar(NamedTuple):
 Row = Sequence[Bar | str]
 
 
-def bar_table(heads: Sequence[str], rows: Iterable[Row]) -> Iterator[str]:
-    """Yield a table. The first cell of each row is the heading of the row."""
-    yield "<table><thead><tr>"
+def bar_table(heads: Sequence[str], rows: Iterable[Row], caption: str = "") -> Iterator[str]:
+    """Yield a table. The first cell of each row is the heading of the row. `caption`: the meaning and the scale of its
+    bars."""
+    yield f"<table>{f'<caption>{escaped(caption)}</caption>' if caption else ''}<thead><tr>"
     yield "".join(f'<th scope="col">{escaped(head)}</th>' for head in heads)
     yield "</tr></thead><tbody>"
     for first, *rest in rows:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
+from itertools import chain
 
 from readcache.core.model.reply import Reason
 from readcache.report import share
@@ -25,8 +26,11 @@ from readcache.report.page.html import (
     whole_page,
 )
 from readcache.report.replay.conversations import StrategyCounts
-from readcache.report.replay.output import NO_FAULT_RATE, savings, strategy_rows, verdict
+from readcache.report.replay.groups import group_cells, group_heads, groups_by
+from readcache.report.replay.output import NO_FAULT_RATE, savings, turn_hosts, verdict
 from readcache.report.replay.replay_totals import PolicyTotals, ReplayTotals, Sum, ranked
+from readcache.report.replay.schedules import BEST_NOTE, schedule_rows
+from readcache.report.replay.turns import settings, turn_rows
 from readcache.report.totals import Gain, Totals
 
 MOST_DAYS = 366  # in the drawing: the last ones
@@ -115,8 +119,8 @@ def _saved(totals: Totals) -> int:
     return totals.counts["tokens_saved"]
 
 
-def replay_page(found: Sum, policies: Sequence[str]) -> Iterator[str]:
-    """Return the page of `replay` in parts: the figures of its table."""
+def replay_page(found: Sum, policies: Sequence[str], by: str = "") -> Iterator[str]:
+    """Return the page of `replay` in parts: the figures of its table. `by`: what its rows are, as in `table`."""
     total = found.total()
     about = {
         "conversations": number(total.counts["sessions"]),
@@ -125,7 +129,14 @@ def replay_page(found: Sum, policies: Sequence[str]) -> Iterator[str]:
         "formats": ", ".join(total.forms),
     }
     footer = f"{NO_FAULT_RATE} Nobody knows what the model would have done. docs/replay.md says what counts."
-    return whole_page("replay", "What readcache would have saved", about, _replay_main(total, policies), footer)
+    parts = chain(_replay_main(total, policies), _by(by, found, policies) if by else ())
+    return whole_page("replay", "What readcache would have saved", about, parts, footer)
+
+
+def _by(by: str, found: Sum, policies: Sequence[str]) -> Iterator[str]:
+    yield f"<h2>By {by}</h2>\n"
+    rows = (group_cells(group, policies) for group in groups_by(by, found.conversations))
+    yield from bar_table(group_heads(by, policies), rows)
 
 
 def _replay_main(total: ReplayTotals, policies: Sequence[str]) -> Iterator[str]:
@@ -138,10 +149,15 @@ def _replay_main(total: ReplayTotals, policies: Sequence[str]) -> Iterator[str]:
         return
     runs = [total.policies[name] for name in policies]
     yield "<h2>Policies side by side</h2>\n"
-    rows = ((label, *_barred(cells)) for label, *cells in savings(total.counts, runs))
-    yield from bar_table(("saved", *policies), rows)
+    rows = savings(total.counts, runs)
+    barred, caption = _barred([cells for _, *cells in rows])
+    labelled = ((label, *cells) for (label, *_), cells in zip(rows, barred, strict=True))
+    yield from bar_table(("saved", *policies), labelled, caption)
     for name, run in zip(policies, runs, strict=True):
         yield from (f'<p class="note">Wrong, {escaped(name)}: {escaped(fault)}</p>\n' for fault in run.wrong)
+    if total.turns:
+        yield "<h2>Where your turns go</h2>\n"
+        yield from _turns(total)
     if total.strategies:
         yield "<h2>Ways of keeping a conversation</h2>\n"
         yield from _strategies(total.strategies)
@@ -149,22 +165,37 @@ def _replay_main(total: ReplayTotals, policies: Sequence[str]) -> Iterator[str]:
     yield from _tools(total, policies, runs)
 
 
-def _barred(cells: Sequence[str], kind: str = "left") -> Sequence[Bar | str]:
-    """Return the cells with bars, if all of them are shares."""
-    if not all(cell.endswith(" %") for cell in cells):
-        return cells
-    sizes = lengths([float(cell.removesuffix(" %")) for cell in cells])
-    return [Bar(cell, length, kind=kind) for cell, length in zip(cells, sizes, strict=True)]
+def _turns(total: ReplayTotals) -> Iterator[str]:
+    hosts = turn_hosts(total)
+    heads = (f"{host}, {what}" for host in hosts for what in ("turns", "bill"))
+    yield from bar_table(("kind of turn", *heads), turn_rows(total.turns, total.turn_bills, hosts))
+    yield from (f"<p>{escaped(sentence)}.</p>\n" for sentence in settings(total.turns, total.turn_bills))
+
+
+def _barred(rows: Sequence[Sequence[str]], kind: str = "left") -> tuple[list[Sequence[Bar | str]], str]:
+    """Return the rows of a table, with bars in each row that has only shares, and the caption. All bars have one
+    scale."""
+    shares = {cell: float(cell.removesuffix(" %")) for row in rows if _are_shares(row) for cell in row}
+    sizes = dict(zip(shares, lengths([*shares.values()]), strict=True))
+    barred: list[Sequence[Bar | str]] = [
+        [Bar(cell, sizes[cell], kind=kind) for cell in row] if _are_shares(row) else row for row in rows
+    ]
+    return barred, f"Bars: shares. The longest is {max(shares.values()):.1f} %." if shares else ""
+
+
+def _are_shares(cells: Sequence[str]) -> bool:
+    return all(cell.endswith(" %") for cell in cells)
 
 
 def _strategies(strategies: StrategyCounts) -> Iterator[str]:
     yield f"<p>{plural(strategies['none', '']['sessions'], 'conversation')}. The bill is that of all requests, beside "
     yield "that of a conversation from which nothing leaves. Each missed need costs a turn.</p>\n"
-    rows = strategy_rows(strategies)
-    bills = _barred([cells["bill"] for _, cells in rows], "asked1")
+    rows = schedule_rows(strategies)
+    bills, caption = _barred([[cells["bill"]] for _, cells in rows], "asked1")
     others = [[cells[head] for head in _STRATEGY_HEADS] for _, cells in rows]
-    whole = [(label, bill, *more) for (label, _), bill, more in zip(rows, bills, others, strict=True)]
-    yield from bar_table(("way", "bill", *_STRATEGY_HEADS), whole)
+    whole = [(label, *bill, *more) for (label, _), bill, more in zip(rows, bills, others, strict=True)]
+    yield from bar_table(("schedule", "bill", *_STRATEGY_HEADS), whole, caption)
+    yield f"<p>{escaped(BEST_NOTE)}.</p>\n"
 
 
 def _tools(total: ReplayTotals, policies: Sequence[str], runs: Sequence[PolicyTotals]) -> Iterator[str]:
@@ -173,6 +204,7 @@ def _tools(total: ReplayTotals, policies: Sequence[str], runs: Sequence[PolicyTo
     rows: list[Row] = []
     for (name, out), by_policy, length in zip(tools, saved, lengths([max(one) for one in saved]), strict=True):
         rows.append((Bar(name, length), number(total.calls_by_tool[name]), brief(out), *map(brief, by_policy)))
-    yield from bar_table(("tool", "calls", "characters", *policies), rows)
+    caption = "Bars: characters saved by the policy that saves the most."
+    yield from bar_table(("tool", "calls", "characters", *policies), rows, caption)
     if (rest := len(total.out_by_tool) - MOST_TOOLS) > 0:
         yield f"<p>And {plural(rest, 'more tool')}: --json has them all.</p>\n"

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from readcache import Policy
 from readcache.core.model.errors import UsageError, did_you_mean
 from readcache.core.model.policy import Prices
+from readcache.core.model.tokens import LEAST_GROWN, UNKNOWN
 from readcache.core.model.tool_call import ToolCall
 from readcache.transcripts.records import RequestSent
 
@@ -30,9 +31,7 @@ _REQUIRED = ("input", "read", "write", "output")
 _VERSION = r"(?:[-@](?:\d{8}|\d{4}-\d\d-\d\d|latest|preview)|-v\d+(?::\d+)?|\[1m\])*"
 USUAL = Policy().prices
 ANSWER = 560  # tokens of an answer, including thinking: the median of recorded requests
-CHARS_PER_TOKEN = 4.0  # if no turn gives a measured value
 NEAR = 0.02  # a text counts as cached if the cache reached its position, within this share
-ENOUGH = 4_000  # characters that a turn must add to measure the size of a token: hosts add unseen text to each turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,8 @@ class ModelPrices:
     `write_hour`: input written to a cache that lasts an hour; None: the same as `write`. `least`: tokens of the
     shortest prompt that is cached. `seconds`: how long a cached prompt is kept after its last use; None: the provider
     promises nothing. If a request has more than `above` tokens, all its input costs `times_input` as much, and all its
-    output `times_output` as much. `date`: the day on which the source gave these prices.
+    output `times_output` as much. `chars_per_token`: None for the number of the model's family. `date`: the day on
+    which the source gave these prices.
     """
 
     name: str
@@ -56,6 +56,7 @@ class ModelPrices:
     above: float | None = None
     times_input: float = 1
     times_output: float = 1
+    chars_per_token: float | None = None
     date: str = ""
     source: str = ""
 
@@ -121,8 +122,9 @@ def _row(path: str, name: str, row: Any) -> ModelPrices:
         if not (isinstance(value, str) if is_text else is_number):
             form = "text" if is_text else "number of 0 or more; prices are US dollars"
             raise UsageError(f"{path}: {name}: {key} is {value!r}: give a {form}")
-    if not row["input"]:
-        raise UsageError(f"{path}: {name}: input is 0, and everything is counted in tokens of input")
+    for key in ("input", "chars_per_token"):
+        if row.get(key) == 0:
+            raise UsageError(f"{path}: {name}: {key} is 0, and everything is counted in tokens of input")
     return ModelPrices(name, **row)
 
 
@@ -162,8 +164,8 @@ class Carried:
     each marked result.
     """
 
-    def __init__(self, prices: Prices = USUAL) -> None:
-        self._prices = prices
+    def __init__(self, prices: Prices = USUAL, chars_per_token: float = UNKNOWN.chars_per_token) -> None:
+        self._prices, self._chars_per_token = prices, chars_per_token
         self.out = self.saved = self.turns = 0.0
         self._calls = 0
         self._size = 0
@@ -173,7 +175,7 @@ class Carried:
         """Add a result. `out`: characters of the output. `saved`: characters omitted from it. `marked`: True if the
         omission needed a marker."""
         if marked:
-            self.turns += CHARS_PER_TOKEN * self._prices.of_turn(self._size / CHARS_PER_TOKEN)
+            self.turns += self._chars_per_token * self._prices.of_turn(self._size / self._chars_per_token)
         if call_id in self._live:
             self._end(self._live.pop(call_id))
         self._live[call_id] = _Result(self._calls, out, saved)
@@ -215,10 +217,11 @@ class _Sent(NamedTuple):
 
 
 class Bill:
-    """The requests of one conversation, added in order. `prices`: None if the model's prices are unknown."""
+    """The requests of one conversation, added in order. `prices`: None if the model's prices are unknown.
+    `chars_per_token`: of the model, until its turns have been measured."""
 
-    def __init__(self, prices: ModelPrices | None) -> None:
-        self._prices = prices
+    def __init__(self, prices: ModelPrices | None, chars_per_token: float = UNKNOWN.chars_per_token) -> None:
+        self._prices, self._chars_per_token = prices, chars_per_token
         self._sent: list[_Sent] = []
         self._live: dict[str, _LeftOut] = {}
         self._sizes: list[float] = []  # tokens of a character, measured in turns
@@ -251,10 +254,10 @@ class Bill:
 
     def _measure(self, request: RequestSent, added: int) -> None:
         """Measure the tokens of a character, if the request continues the one before it and adds enough characters."""
-        if self._sent and not self._is_trimmed and added >= ENOUGH:
+        if self._sent and not self._is_trimmed and added >= LEAST_GROWN:
             before = self._sent[-1].request
             # Some hosts note the usage before an answer is complete, so `output` may be too small.
-            grown = request.prompt - before.prompt - max(before.output, before.answer / CHARS_PER_TOKEN)
+            grown = request.prompt - before.prompt - max(before.output, before.answer / self._chars_per_token)
             self._sizes += [grown / added] if grown > 0 else []
 
     @property
@@ -274,7 +277,7 @@ class Bill:
         """Return the saving of this policy's omissions: (tokens of input, millionths of a dollar). The saving of a
         request has two limits: its cached tokens, and its uncached tokens of input."""
         tokens = money = 0.0
-        size = median(self._sizes) if self._sizes else 1 / CHARS_PER_TOKEN
+        size = median(self._sizes) if self._sizes else 1 / self._chars_per_token
         for request, written, read in self._sent:
             cached = min(read[policy] * size, request.cache_read)
             most = request.prompt - request.cache_read

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from readcache.report.replay.bills import ModelPrices
 
 # Sizes in tokens, from recorded sessions.
-BASE = 8_000  # instructions and tools
+BASE = 8_000  # instructions and tools, if the host was not measured
 CALL = 30  # a call, without its arguments
 NOTE = 15  # the note that replaces a cleared result
 PREVIEW = 165  # the note of Gemini CLI: 500 characters of the result, and where all of it is
@@ -20,6 +20,10 @@ ASK = 60  # the answer in which the agent requests something again
 SUMMARY, RESTORED = 2_000, 10_000  # after a compaction
 KEPT = 2  # newest results that are never cleared
 EDIT_KEPT = 3  # newest results that Anthropic's context editing never clears
+COUNTS = (
+    *("carried", "turns", "shortened", "rewritten", "needs", "missed", "rereads", "rereads_missed"),
+    *("names", "names_missed", "expiries"),
+)
 _SMALLEST = {"clear": 100, "mask": NOTE, "edit": NOTE, "prune": PREVIEW}  # only longer results are cleared
 
 
@@ -27,7 +31,8 @@ class Strategy(NamedTuple):
     """A rule that shortens a conversation.
 
     `none`: nothing is removed. `recorded`: the same removals as in the host. `compact`: above `above` tokens, a summary
-    replaces everything. `clear`: above `above` tokens, the oldest results are cleared until `down_to` tokens are left.
+    replaces everything. `clear`: above `above` tokens, the oldest results are cleared until `down_to` tokens are left,
+    as by `readcache.context.clear`: not if everything else has more than `down_to` tokens, unless that is 0.
     `mask`: only the last `above` results stay. `edit`: only the last `EDIT_KEPT` results stay, in each request after
     the whole conversation had more than `above` tokens. `prune`: results older than the newest `above` tokens of
     results are removed once they have `down_to` tokens.
@@ -66,6 +71,7 @@ class RecordedFacts:
     wrote: dict[str, int] = field(default_factory=dict)  # a line -> the last call in which the agent wrote it
     wrote_name: dict[str, int] = field(default_factory=dict)
     sizes: list[tuple[int, int]] = field(default_factory=list)  # tokens of each call: the agent's text, the result
+    base: int = BASE  # tokens of instructions and tools
 
 
 class ConversationSim:
@@ -73,7 +79,7 @@ class ConversationSim:
 
     def __init__(self, strategy: Strategy, prices: ModelPrices, facts: RecordedFacts) -> None:
         self.strategy = strategy
-        self.counts: Counter[str] = Counter()
+        self.counts = Counter(dict.fromkeys(COUNTS, 0))
         self._prices, self._facts = prices, facts
         self._present: list[bool] = []
         self._sent: dict[int, Sent] = {}
@@ -81,8 +87,19 @@ class ConversationSim:
         self._newer: dict[int, int] = {}  # results that count as new as a marker that names them
         self._first = 0  # the first call since the last compaction
         self._is_shorter = False  # something was removed
-        self._size, self._cached, self._unshortened = BASE, 0, BASE
+        self._size, self._cached, self._unshortened = facts.base, 0, facts.base
         self._bill = self._expired = 0.0
+
+    @property
+    def size(self) -> int:
+        """The tokens of the conversation."""
+        return self._size
+
+    def correct(self, tokens: int) -> None:
+        """Add tokens that no call has: the provider counted so many more than we did. A negative number: fewer."""
+        self._size = max(0, self._size + tokens)
+        self._cached = min(self._cached, self._size)
+        self._unshortened += tokens
 
     def turn(self, turn: Turn) -> None:
         """Send a request to the model, which answers with this call."""
@@ -184,7 +201,7 @@ class ConversationSim:
             self._clear(len(self._present) - above, 0)
         elif kind == "edit" and self._unshortened > above:
             self._clear(len(self._present) - EDIT_KEPT, 0)
-        elif kind == "clear" and self._size > above:
+        elif kind == "clear" and self._size > above and (not down_to or self._fixed() <= down_to):
             self._clear(len(self._present) - KEPT, down_to)
         elif kind == "prune":
             self._prune(above, down_to)
@@ -202,6 +219,11 @@ class ConversationSim:
                 self._take(number)
                 gone.append(number)
         self._rewrite(gone, size)
+
+    def _fixed(self) -> int:
+        """Return the tokens that no clearing removes: everything except results and the notes of cleared ones."""
+        present = [number for number, is_present in enumerate(self._present) if is_present]
+        return self._size - sum(map(self._out, present)) - NOTE * (len(self._present) - len(present))
 
     def _prune(self, protected: int, least: int) -> None:
         """Remove the results older than the newest `protected` tokens of results, if they have `least` tokens. The
@@ -247,7 +269,7 @@ class ConversationSim:
     def _drop(self) -> None:
         self._present, self._is_shorter = [False] * len(self._present), True
         self._clearable.clear()
-        self._size = self._cached = BASE
+        self._size = self._cached = self._facts.base
 
     def trim(self, kept: Sequence[int], *, compacts: bool) -> None:
         """Remove all calls except these, because of a compaction or because somebody went back."""

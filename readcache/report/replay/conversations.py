@@ -5,12 +5,14 @@ lines that it read again, the names that it copied. The simulation assumes the s
 old line of an edit is no longer in the conversation, the edit costs one more turn. In this turn, the results with such
 lines come back.
 
-Tokens are a quarter of the characters. Each request writes its new part to the prompt cache, and reads the rest from
-it. After a change, everything that follows is written again.
+The provider counted the size of each request, if the transcript has its usage fields. Otherwise, and for single
+results, `core.model.tokens` counts. Each request writes its new part to the prompt cache, and reads the rest from it.
+After a change, everything that follows is written again.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,6 +20,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from readcache.core.model.errors import UsageError, did_you_mean
+from readcache.core.model.tokens import LEAST_GROWN, UNKNOWN, ConversationTokens, CountByChars, instructions_of
 from readcache.core.model.tool_call import ToolCall
 from readcache.report.replay.bills import ModelPrices
 from readcache.report.replay.conversation_sim import (
@@ -32,18 +35,21 @@ from readcache.report.replay.conversation_sim import (
     Turn,
 )
 from readcache.report.replay.policy_run import RUN, SHORTEST
-from readcache.transcripts.claude_code import bare
-from readcache.transcripts.records import HistoryRemoval
+from readcache.transcripts.records import HistoryRemoval, Item, RequestSent
+from readcache.transcripts.tools import bare
 from readcache.transcripts.values import chars_in
 
-LONG = 100_000  # conversations that may be worth shortening, in tokens
+LONG = 160_000  # tokens of conversations that are worth shortening: 13 % of them had 56 % of the recorded bills
+MOST_BASE = 2  # times the host's usual instructions: a longer first request has text of an earlier conversation
 
-ALWAYS = ("none", "recorded")  # the other strategies are compared with these
+RECORDED = "recorded"  # what the host itself did
+ALWAYS = ("none", RECORDED)  # the other strategies are compared with these
 RULES = {  # rules of other products, with their defaults
     "anthropic": Strategy("edit", 100_000),
     "gemini-cli": Strategy("prune", 50_000, 30_000),
 }
-DEFAULT_STRATEGIES = (*ALWAYS, "compact:160k", "clear:160k:60k", "clear:100k:60k", "mask:10", *RULES)
+_TRIED = ("compact:200k", "compact:160k", "clear:200k:80k", "clear:160k:120k", "clear:160k:60k")
+DEFAULT_STRATEGIES = (*ALWAYS, *_TRIED, *RULES)
 _SIZES = {"none": 0, "recorded": 0, "compact": 1, "clear": 2, "mask": 1}
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{5,}")
 
@@ -84,10 +90,25 @@ NOTHING: Mapping[str, Sending] = MappingProxyType({})
 
 
 class Conversations:
-    """One recorded conversation under several strategies in parallel, each without a preset and with each preset."""
+    """One recorded conversation under several strategies in parallel, each without a preset and with each preset.
 
-    def __init__(self, strategies: Sequence[str], prices: ModelPrices, presets: Sequence[str] = ()) -> None:
-        self._prices, self._facts = prices, RecordedFacts()
+    `chars_per_token`: of the model. `host`: the harness, whose instructions every request has.
+    """
+
+    def __init__(
+        self,
+        strategies: Sequence[str],
+        prices: ModelPrices,
+        presets: Sequence[str] = (),
+        *,
+        chars_per_token: float = UNKNOWN.chars_per_token,
+        host: str = "",
+    ) -> None:
+        self._prices, self._facts = prices, RecordedFacts(base=instructions_of(host, BASE))
+        self._count = CountByChars(chars_per_token)
+        self._measured = ConversationTokens(least=LEAST_GROWN / chars_per_token)
+        self._counted = 0  # tokens of the recorded conversation by our count, without the text that nobody recorded
+        self._size: int | None = self._facts.base  # its tokens; None after a removal, until the next request
         specs = dict.fromkeys((*ALWAYS, *strategies)) if strategies else ()
         each = ((spec, preset) for spec in specs for preset in ("", *presets))
         self._sims = {one: ConversationSim(parse_strategy(one[0]), prices, self._facts) for one in each}
@@ -101,7 +122,7 @@ class Conversations:
             return
         lines, names = _lines_of(call.output), set(_NAME.findall(call.output))
         turn = Turn(
-            _said_in(call),
+            _said_in(call, self._count),
             [line for line in _lines_of(call.replaced) if line in self._facts.shown],
             [name for name in set(_NAME.findall(call.said)) if name in self._facts.named],
             self._read_again(lines) if is_read else None,
@@ -110,7 +131,8 @@ class Conversations:
         for kept in self._sims.values():
             kept.turn(turn)
         self._add(call, lines, names, turn.said)
-        texts = {text: _sent(text, lines) for both in sent.values() for text in both if text != call.output}
+        self._counted += self._count.of_chars(len(call.output))
+        texts = {text: self._shortened(text, lines) for both in sent.values() for text in both if text != call.output}
         for (spec, preset), kept in self._sims.items():
             both = sent.get(preset)
             kept.add(both and texts.get(both.recorded if spec == "recorded" else both.whole), is_present=True)
@@ -119,13 +141,23 @@ class Conversations:
     def _add(self, call: ToolCall, lines: Iterable[str], names: Iterable[str], said: int) -> None:
         facts = self._facts
         number = self._numbers[call.call_id] = len(facts.sizes)
-        facts.sizes.append((said, _tokens(len(call.output))))
+        facts.sizes.append((said, self._tokens(len(call.output))))
+        self._size = self._size and self._size + sum(facts.sizes[-1])
         for line in lines:
             facts.shown.setdefault(line, []).append(number)
         for name in names:
             facts.named.setdefault(name, []).append(number)
         facts.wrote.update(dict.fromkeys(_lines_of(call.said.replace("\n+", "\n")), number))
         facts.wrote_name.update(dict.fromkeys(_NAME.findall(call.said), number))
+
+    def _tokens(self, chars: int) -> int:
+        """Return the tokens of a result: by this conversation's own turns, if enough of them were measured."""
+        return math.ceil(self._measured.ratio * chars / self._count.chars_per_token)
+
+    def _shortened(self, text: str, lines: set[str]) -> Sent:
+        """Return the shortened result of an output with these lines. `text`: the text that was sent."""
+        left = _lines_of(text)
+        return Sent(self._tokens(len(text)), left, set(_NAME.findall(text)), lines - left)
 
     def _read_again(self, lines: set[str]) -> int | None:
         """Return the call that was the last to show most of these lines; of several such calls, the newest one. Return
@@ -141,10 +173,28 @@ class Conversations:
         seconds = self._prices.seconds
         return None not in (before, at, seconds) and at - before > seconds  # type: ignore[operator]
 
+    def sent(self, request: RequestSent) -> None:
+        """Follow a request of the recorded host. The provider counted its tokens, so each size is corrected by what we
+        counted too many or too few since the request before it."""
+        if not self._sims or not request.prompt:
+            return
+        of_recorded = request.prompt - self._sims["recorded", ""].size
+        of_others = 0 if self._size is None else request.prompt - self._size
+        for kept in self._sims.values():
+            kept.correct(of_recorded if kept.strategy.kind == "recorded" else of_others)
+        typed = self._count.of_chars(request.added)
+        if not self._counted:
+            self._facts.base = max(0, min(request.prompt - typed, MOST_BASE * self._facts.base))
+        self._size, self._counted = request.prompt, self._counted + typed
+        self._measured.sent(request.prompt, self._counted)
+        self._counted += self._count.of_chars(request.answer)
+
     def trim(self, removal: HistoryRemoval) -> None:
         """Follow a removal by the host, and add the calls that the host then showed again by itself."""
         if not self._sims:
             return
+        self._measured.restart()
+        self._size = None
         kept_numbers = sorted(self._numbers[name] for name in removal.kept if name in self._numbers)
         for kept in self._sims.values():
             if kept.strategy.kind == "recorded":
@@ -161,19 +211,9 @@ class Conversations:
         return {name: kept.end() for name, kept in self._sims.items()}
 
 
-def _sent(text: str, lines: set[str]) -> Sent:
-    """Return the shortened result of an output with these lines. `text`: the text that was sent."""
-    left = _lines_of(text)
-    return Sent(_tokens(len(text)), left, set(_NAME.findall(text)), lines - left)
-
-
-def _tokens(chars: int) -> int:
-    return (chars + 3) // 4
-
-
-def _said_in(call: ToolCall) -> int:
+def _said_in(call: ToolCall, count: CountByChars) -> int:
     """Return the tokens of a call."""
-    return _tokens(len(call.said) if call.arguments is None else chars_in(call.arguments)) + CALL
+    return count.of_chars(len(call.said) if call.arguments is None else chars_in(call.arguments)) + CALL
 
 
 def _lines_of(text: str) -> set[str]:
@@ -183,6 +223,10 @@ def _lines_of(text: str) -> set[str]:
     return {line for line in found if len(line) >= SHORTEST}
 
 
-def tokens_of(calls: Iterable[ToolCall]) -> int:
-    """Return the tokens of a conversation with these calls in which nothing was shortened."""
-    return BASE + sum(_tokens(len(call.output)) + _said_in(call) for call in calls)
+def largest_size(items: Iterable[Item], chars_per_token: float, host: str = "") -> int:
+    """Return the largest size in tokens that a conversation reached. If the provider counted none of its requests,
+    return its size by our count, with nothing removed."""
+    count, kept = CountByChars(chars_per_token), list(items)
+    calls = (item for item in kept if isinstance(item, ToolCall))
+    counted = instructions_of(host, BASE) + sum(count.of_chars(len(c.output)) + _said_in(c, count) for c in calls)
+    return max((item.prompt for item in kept if isinstance(item, RequestSent)), default=counted)

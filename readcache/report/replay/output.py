@@ -9,21 +9,18 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from readcache.report import many, share
-from readcache.report.replay.bills import CHARS_PER_TOKEN
-from readcache.report.replay.conversations import StrategyCounts, parse_strategy
+from readcache.report import dollars, many, share
+from readcache.report.replay.conversations import LONG, RECORDED, StrategyCounts
+from readcache.report.replay.groups import group_json, group_table, groups_by
 from readcache.report.replay.policy_run import WATCHED
 from readcache.report.replay.replay_totals import PolicyTotals, ReplayTotals, Sum, ranked
+from readcache.report.replay.schedules import BEST_NOTE, advice, best_schedule, schedule_rows
+from readcache.report.replay.turns import ALL, KINDS, settings, turn_rows
 
-MOST_MISSED = 0.05  # share of the needs: a strategy that misses more of them is not recommended
 _INIT = ("claude-code", "codex", "gemini", "mini-swe-agent", "opencode", "pi")  # hosts that `readcache init` knows
-_LINES = {
-    "clear": "messages = clear(messages, session, above={}, down_to={})",
-    "compact": "Compactor(session, summarize, trigger_tokens={})",
-    "edit": 'context_management={{"edits": [{{"type": "clear_tool_uses_20250919"}}]}}',
-}
 WIDTH = 100  # columns, if stdout is not a terminal
 MOST_TOOLS = 8
+MOST_HOSTS = 3  # that have columns in the table of turns
 NAME = 18  # characters of the name of a tool or a strategy
 NO_FAULT_RATE = "No fault rate: a recording does not react to markers. `readcache gain` has it for live sessions."
 
@@ -32,15 +29,12 @@ Table = list[tuple[str | int, ...]]
 
 def verdict(total: ReplayTotals, policies: Sequence[str]) -> Iterator[str]:
     """Yield the recommendations as sentences. They omit unknown numbers."""
-    if total.counts["calls"]:
-        yield _of_results(total, policies)
+    if not total.counts["out"]:  # no calls, or results that no loader understood
+        return
+    yield _of_results(total, policies)
     if total.strategies:
-        yield from _of_strategies(total, policies)
-
-
-def dollars(millionths: float) -> str:
-    """Return the amount, in millionths of a dollar, as dollars."""
-    return f"${millionths / 1e6:,.2f}"
+        yield from _of_long(total)
+        yield from advice(total.strategies, policies, next(iter(turn_hosts(total)), ""))
 
 
 def _of_results(total: ReplayTotals, policies: Sequence[str]) -> str:
@@ -57,45 +51,26 @@ def _of_results(total: ReplayTotals, policies: Sequence[str]) -> str:
     )
 
 
-def _of_strategies(total: ReplayTotals, policies: Sequence[str]) -> Iterator[str]:
-    recorded = total.strategies["recorded", ""]
-    alone = {spec: counts for (spec, policy), counts in total.strategies.items() if not policy}
-    fair = {spec: counts for spec, counts in alone.items() if _is_fair(spec, counts, recorded)}
-    if not fair:
-        yield "No other way of keeping the conversations costs less without taking much from the agent."
-        return
-    best = min(fair, key=lambda spec: fair[spec]["bill"])
-    strategy, kept = parse_strategy(best), many(recorded["sessions"], "conversation")
-    line = _LINES[strategy.kind].format(f"{strategy.above:_}", f"{strategy.down_to:_}")
-    yield f"{kept} kept as {best} would have cost {_less(fair[best], recorded)}:\n  {line}"
-    pairs = {name: total.strategies[best, name] for name in policies}
-    name = min(pairs, key=lambda name: pairs[name]["bill"])
-    if _is_fair(best, pairs[name], recorded) and pairs[name]["bill"] < fair[best]["bill"]:
-        line = f'session = Session(policy=Policy.named("{name}"))'
-        yield f"Both together, {best} with {name}, would have cost {_less(pairs[name], recorded)}:\n  {line}"
+def _of_long(total: ReplayTotals) -> Iterator[str]:
+    counts = total.counts
+    if counts["long"]:
+        many_of = f"{counts['long']:,} of {many(counts['sessions'], 'conversation')}"
+        bill = f": {share(counts['long_bill'], counts['bill'])} of the bill" if counts["bill"] else ""
+        yield f"{many_of} reached more than {LONG:,} tokens{bill}."
 
 
-def _is_fair(spec: str, counts: Counter[str], recorded: Counter[str]) -> bool:
-    is_used = parse_strategy(spec).kind in _LINES and counts["shortened"]
-    return bool(is_used and counts["missed"] <= MOST_MISSED * counts["needs"] and counts["bill"] < recorded["bill"])
-
-
-def _less(counts: Counter[str], recorded: Counter[str]) -> str:
-    """Return how much less a strategy costs than the host's recorded one, and what it misses, as text."""
-    less = share(recorded["bill"] - counts["bill"], recorded["bill"])
-    money = f" ({dollars(recorded['money'] - counts['money'])})" if recorded["money"] else ""
-    gone = f", with {share(counts['missed'], counts['needs'])} of what edits needed gone" if counts["needs"] else ""
-    return f"{less} less{money}{gone}"
-
-
-def table(found: Sum, policies: Sequence[str]) -> list[str | Table]:
-    """Return the report: lines, and tables whose first row is the heading."""
+def table(found: Sum, policies: Sequence[str], by: str = "") -> list[str | Table]:
+    """Return the report: lines, and tables whose first row is the heading. `by`: a session, day or project for each
+    row; "" for the report on all."""
+    if by:
+        return [*group_table(by, groups_by(by, found.conversations), policies), *_left_aside(found)]
     total = found.total()
     parts: list[str | Table] = [part for sentence in verdict(total, policies) for part in sentence.split("\n")]
     parts += ["", *_head(total), ""]
     if total.counts["calls"]:
         runs = [total.policies[name] for name in policies]
         parts += [[("", *policies), *savings(total.counts, runs)], NO_FAULT_RATE]
+        parts += ["", *_turns(total)] if total.turns else []
         parts += ["", *_strategies(total.strategies)] if total.strategies else []
         parts += ["", *_tools(total, runs, policies), "", *_after_compactions(total)]
         parts += [line for name in policies for line in _faults(name, total.policies[name])]
@@ -109,7 +84,9 @@ def _head(total: ReplayTotals) -> Iterator[str]:
     yield f"{many(counts['sessions'], 'conversation')}{inner}, {sizes}"
     forms = ", ".join(f"{name} {count:,}" for name, count in ranked(total.forms)) or "none"
     yield f"formats: {forms}"
-    if counts["calls"]:
+    if counts["calls"] and not counts["out"]:
+        yield "no result of these calls has a text, so nothing is known of what could be saved"
+    elif counts["calls"]:
         yield (
             f"lines of files, by any tool: {share(counts['read'], counts['out'])} of the output. Shown before: "
             f"{share(counts['bound'], counts['read'])} of that, {share(counts['bound'], counts['out'])} of all"
@@ -162,40 +139,33 @@ def _bounces(run: Counter[str]) -> str:
 
 def _kept(run: Counter[str]) -> float:
     """Return the characters saved, without the omissions that caused an immediate reread."""
-    return run["saved"] - CHARS_PER_TOKEN * run["tokens_bounced"]
+    return run["saved"] - run["chars_bounced"]
+
+
+def turn_hosts(total: ReplayTotals) -> list[str]:
+    """Return the hosts whose turns are shown: those with the largest bill, then with the most turns."""
+    bills, turns = total.turn_bills, total.turns
+    return sorted(turns, key=lambda host: (-bills[host][ALL], -turns[host].total(), host))[:MOST_HOSTS]
+
+
+def _turns(total: ReplayTotals) -> Iterator[str | Table]:
+    hosts = turn_hosts(total)
+    heads = (cell for host in hosts for cell in (host, "its bill"))
+    yield [("where your turns go", *heads), *turn_rows(total.turns, total.turn_bills, hosts)]
+    yield "  a turn costs its prompt, read from the cache, and its output; the rest of a bill is new text"
+    yield from settings(total.turns, total.turn_bills)
 
 
 def _strategies(strategies: StrategyCounts) -> Iterator[str | Table]:
     """Yield each strategy without a policy and with each policy, compared with a conversation that keeps everything."""
-    recorded, rows = strategies["recorded", ""], strategy_rows(strategies)
+    recorded, rows = strategies[RECORDED, ""], schedule_rows(strategies)
     yield f"{many(recorded['sessions'], 'conversation')} kept in other ways"
     yield [("", *rows[0][1]), *((_fitted(label, NAME), *cells.values()) for label, cells in rows)]
+    yield f"  {BEST_NOTE}"
     yield "  the agent is taken to do as it did; each missed need costs one turn, and the lines come back"
     if recorded["expiries"]:
         part = share(recorded["bill_expired"], recorded["bill"])
         yield f"  the cache expired in {many(recorded['expiries'], 'pause')}: {part} of the bill as recorded"
-
-
-def strategy_rows(strategies: StrategyCounts) -> list[tuple[str, dict[str, str]]]:
-    """Return for each strategy, without a policy and with each, its name, and its cells by their headings."""
-    none = strategies["none", ""]
-    return [
-        (f"  + {policy}" if policy else spec, _strategy_cells(one, none)) for (spec, policy), one in strategies.items()
-    ]
-
-
-def _strategy_cells(one: Counter[str], none: Counter[str]) -> dict[str, str]:
-    return {
-        "bill": share(one["bill"], none["bill"]),
-        "money": dollars(one["money"]) if one["money"] else "n/a",
-        "carried": share(one["carried"], none["carried"]),
-        "turns": f"{one['turns']:,}",
-        "cuts": f"{one['shortened']:,}",
-        "rewritten": f"{one['rewritten'] / 1000:,.0f}k",
-        "needs missed": f"{one['missed']:,} ({share(one['missed'], one['needs'])})",
-        "re-reads": f"{one['rereads_missed']:,}",
-        "names": share(one["names_missed"], one["names"]),
-    }
 
 
 def _tools(total: ReplayTotals, runs: Sequence[PolicyTotals], policies: Sequence[str]) -> Iterator[str | Table]:
@@ -249,8 +219,8 @@ def _fitted(text: str, size: int) -> str:
     return text if len(text) <= size else "…" + text[1 - size :]
 
 
-def replay_json(found: Sum, policies: Sequence[str]) -> dict[str, Any]:
-    """Return the report as one object for JSON."""
+def replay_json(found: Sum, policies: Sequence[str], by: str = "") -> dict[str, Any]:
+    """Return the report as one object for JSON. `by`: as for `table`."""
     total = found.total()
     specs = [spec for spec, policy in total.strategies if not policy]
     runs = {name: total.policies[name] for name in policies}
@@ -264,9 +234,16 @@ def replay_json(found: Sum, policies: Sequence[str]) -> dict[str, Any]:
         "policies": {
             name: {**run.counts, "by_tool": dict(run.by_tool), "wrong_ones": run.wrong} for name, run in runs.items()
         },
+        "turns": {
+            host: {kind: {"turns": turns[kind], "bill": total.turn_bills[host][kind]} for kind in KINDS}
+            | {ALL: {"turns": turns.total(), "bill": total.turn_bills[host][ALL]}}
+            for host, turns in total.turns.items()
+        },
+        "settings": list(settings(total.turns, total.turn_bills)),
         "models": dict(total.models),
         "unpriced": dict(total.unpriced),
         "conversation": {spec: dict(total.strategies[spec, ""]) for spec in specs},
+        "best_schedule": best_schedule(total.strategies) if total.strategies else None,
         "together": {spec: {name: dict(total.strategies[spec, name]) for name in policies} for spec in specs},
         "left_aside": {
             "too_old": found.too_old,
@@ -276,4 +253,6 @@ def replay_json(found: Sum, policies: Sequence[str]) -> dict[str, Any]:
             "first_damaged": found.damage.first,
             "not_understood": found.not_understood,
         },
+        "by": by,
+        "rows": [group_json(group, policies) for group in groups_by(by, found.conversations)] if by else [],
     }

@@ -4,8 +4,8 @@ The lines that a reader was shown before limit the savings of any cache of file 
 that are read again are compared with a restore plan.
 
 The counts of a `PolicyRun`: `saved` (characters, net of markers), `omissions` (shortened results), `cut` (characters of
-these), `markers`, `wrong`. `bills.Carried` explains `saved_priced`, `out_priced` and `turns_priced`. The session itself
-adds the counts in `FROM_SESSION`.
+these), `markers`, `wrong`, `chars_bounced` (characters of the omissions in `tokens_bounced`). `bills.Carried` explains
+`saved_priced`, `out_priced` and `turns_priced`. The session itself adds the counts in `FROM_SESSION`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from readcache.core.model.spec.marker import Finding
 from readcache.core.model.spec.world import World
 from readcache.core.model.tool_call import ToolCall
 from readcache.report.replay.bills import USUAL, Carried
-from readcache.report.replay.replay_totals import PolicyTotals
+from readcache.report.replay.replay_totals import FROM_SESSION, PolicyTotals
 from readcache.transcripts.records import HistoryRemoval
 
 SHORTEST = 4  # characters of a significant line, without blanks: `}` by itself is not a re-read
@@ -28,8 +28,6 @@ RUN = 3  # such lines in a row: fewer may occur twice in a file
 WATCHED = 20  # calls after a compaction: it counts as the cause of re-reads in these calls
 _GREP = ":-"  # stands for the character that `grep -n` prints after a number: one of the two
 _BLOB = "git:"  # prefix of keys that are not files of the work tree
-# The session's counters of immediate rereads and of failures of readcache.
-FROM_SESSION = ("bounces", "tokens_bounced", "internal_error", "store_failed")
 _READER = "main"
 
 
@@ -39,6 +37,14 @@ class ShownLines(NamedTuple):
     key: str
     lines: tuple[str, ...]
     chars: int  # including the text before them
+
+
+class FilesShown(NamedTuple):
+    """The characters of lines of files that a call showed, and of these, the characters in runs of lines that were
+    visible before."""
+
+    lines: int
+    known: int
 
 
 class Rereads:
@@ -120,15 +126,15 @@ class Baseline:
         self._rereads = Rereads()
         self._counts: Counter[str] = Counter()
 
-    def call(self, call: ToolCall) -> bool:
-        """Record a call. Return True if it showed lines of files."""
+    def call(self, call: ToolCall) -> FilesShown:
+        """Record a call. Return the lines of files that it showed."""
         reply = answer_recorded(self._session, call)
         shown = [] if reply is None else self._shown(call.call_id)
         lost, restorable = self._rereads.after_removal(shown)
         again = self._rereads.add(call.call_id, shown)
         read = sum(part.chars for part in shown)
         self._counts.update(reads=bool(shown), read=read, bound=again, reread=lost, held=restorable)
-        return bool(shown)
+        return FilesShown(sum(len(line) + 1 for part in shown for line in part.lines), again)
 
     def _shown(self, call_id: str) -> list[ShownLines]:
         found = []
@@ -174,8 +180,8 @@ class PolicyRun:
 
     def __init__(self, policy: Policy, prices: Prices = USUAL) -> None:
         self._session = Session(root="/", policy=policy, local=False)
-        self._world, self._carried = World(), Carried(prices)
-        self._totals = PolicyTotals(Counter(wrong=0))
+        self._world, self._carried = World(), Carried(prices, policy.chars_per_token)
+        self._totals = PolicyTotals()
 
     def call(self, call: ToolCall) -> str:
         """Record a call. Return the text that the reader gets: the output, or the rest of it with markers."""
@@ -221,6 +227,7 @@ class PolicyRun:
         counts.update(saved_priced=round(carried.saved), out_priced=round(carried.out))
         counts.update(turns_priced=round(carried.turns))
         counts.update({name: stats.get(name, 0) for name in FROM_SESSION})
+        counts["chars_bounced"] = round(counts["tokens_bounced"] * self._session.policy.chars_per_token)
         self._session.close()
         return self._totals
 

@@ -13,16 +13,18 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from glob import escape, glob
 
 from readcache import Policy, Session
+from readcache.core.model.tokens import chars_per_token
 from readcache.core.model.tool_call import ToolCall
 from readcache.report.replay.bills import RATIOS, USUAL, Bill, ModelPrices, PriceTable, built_in_prices, find_prices
-from readcache.report.replay.conversations import Conversations, Sending, tokens_of
+from readcache.report.replay.conversations import LONG, Conversations, Sending, largest_size
 from readcache.report.replay.policy_run import Baseline, PolicyRun, answer_recorded, show_restored
 from readcache.report.replay.replay_totals import Outcomes, ReplayTotals, Sum
+from readcache.report.replay.turns import ALL, TurnKinds
 from readcache.transcripts.files import Found, Unit, find_files, read_content, units_of
 from readcache.transcripts.formats import FORMS, Form, recordings_in
 from readcache.transcripts.records import HistoryRemoval, NotUnderstood, Recording, RequestSent
@@ -73,11 +75,12 @@ class Choices:
 
     def prices(self, recording: Recording) -> ModelPrices | None:
         """Return the prices of the recording's model; None if they are unknown."""
-        # If most tokens were written to a cache that lasts an hour, all of them count as written there.
+        return find_prices(self.model or recording.model, self.table)
+
+    def chars_per_token(self, recording: Recording) -> float:
+        """Return how many characters make a token of the recording's model."""
         found = find_prices(self.model or recording.model, self.table)
-        sent = [item for item in recording.items if isinstance(item, RequestSent)]
-        hour = sum(one.cache_write_hour for one in sent) > sum(one.cache_write for one in sent)
-        return found.for_an_hour() if found is not None and hour else found
+        return (found and found.chars_per_token) or chars_per_token(self.model or recording.model)
 
 
 def replay_recording(
@@ -85,20 +88,25 @@ def replay_recording(
 ) -> ReplayTotals:
     """Return the totals of one conversation under each policy."""
     choices = Choices() if choices is None else choices
-    totals = ReplayTotals(Counter(sessions=1), Counter({recording.form: 1}), first_call=recording.first_call)
-    totals.counts["readers"] += recording.reader != "main"
-    prices = choices.prices(recording)
-    runs = {name: PolicyRun(policy, prices.ratios if prices else USUAL) for name, policy in policies.items()}
-    baseline, bill = Baseline(), Bill(prices)
-    size = tokens_of(item for item in recording.items if isinstance(item, ToolCall))
+    totals = ReplayTotals(forms=Counter({recording.form: 1}), first_call=recording.first_call)
+    totals.name, totals.directory, totals.since = recording.name, recording.directory, recording.since
+    totals.counts.update(sessions=1, readers=recording.reader != "main")
+    prices, chars, host = choices.prices(recording), choices.chars_per_token(recording), recording.agent
+    simulated = prices and simulation_prices(prices, recording)
+    policies = {name: replace(policy, model=choices.model or recording.model) for name, policy in policies.items()}
+    runs = {name: PolicyRun(policy, simulated.ratios if simulated else USUAL) for name, policy in policies.items()}
+    baseline, bill, turns = Baseline(), Bill(prices, chars), TurnKinds(prices)
+    size = largest_size(recording.items, chars, host)
     strategies = choices.strategies if size >= choices.least else ()
-    conversations = Conversations(strategies, prices or RATIOS, tuple(policies))
+    conversations = Conversations(strategies, simulated or RATIOS, tuple(policies), chars_per_token=chars, host=host)
     # If the host removed anything, these runs are not told about it. The simulations remove texts by their own rules.
     has_removals = bool(strategies) and any(isinstance(item, HistoryRemoval) for item in recording.items)
     uncut_runs = {name: PolicyRun(policy) for name, policy in policies.items()} if has_removals else {}
     for item in recording.items:
         if isinstance(item, RequestSent):
             bill.sent(item)
+            turns.sent(item)
+            conversations.sent(item)
         elif isinstance(item, HistoryRemoval):
             baseline.trim(item)
             bill.trim(item.kept)
@@ -116,11 +124,16 @@ def replay_recording(
             sent = {
                 name: Sending(text, uncut_runs[name].call(item) if uncut_runs else text) for name, text in texts.items()
             }
-            is_read = baseline.call(item)
+            shown = baseline.call(item)
+            turns.call(item, shown)
             bill.call(item, {name: len(item.output) - len(text) for name, text in texts.items()})
-            conversations.call(item, sent, is_read=is_read)
+            conversations.call(item, sent, is_read=shown.lines > 0)
+    turns.end()
+    totals.turns[recording.form].update(turns.turns)
+    totals.turn_bills[recording.form].update(turns.bills + Counter({ALL: round(bill.money)}))
     totals.counts.update(baseline.end())
     totals.counts.update(bill.counts())
+    totals.counts.update(long=size > LONG, long_bill=round(bill.money) if size > LONG else 0)
     if totals.counts["requests"] and prices:
         totals.models[prices.label] += 1
     elif totals.counts["requests"]:
@@ -136,6 +149,14 @@ def replay_recording(
         tokens, money = bill.saved(name)
         totals.policies[name].counts.update(saved_input=round(tokens), saved_bill=round(money))
     return totals
+
+
+def simulation_prices(prices: ModelPrices, recording: Recording) -> ModelPrices:
+    """Return the prices of simulated requests. If most tokens were written to a cache that lasts an hour, all of them
+    count as written there."""
+    sent = [item for item in recording.items if isinstance(item, RequestSent)]
+    hour = sum(one.cache_write_hour for one in sent) > sum(one.cache_write for one in sent)
+    return prices.for_an_hour() if hour else prices
 
 
 SMALL = 200_000  # bytes on disk: replaying fewer takes less time than starting processes
@@ -155,12 +176,15 @@ def replay_files(
     work = partial(replay_unit, policies=tuple(policies), choices=choices, since=since, forms=tuple(FORMS))
     units = (unit for file in files for unit in units_of(file))
     processes = 1 if sum(file.size for file in files) < SMALL else _cores()
+    ended: dict[int, tuple[bool, Outcomes]] = {}
     with contextlib.closing(_each(work, units, processes)) as done:
-        for unit, outcomes in done:
-            found.add(outcomes)
-            if outcomes.not_understood:
-                (found.not_understood if unit.file.named else found.strangers).append(outcomes.not_understood)
+        for number, unit, outcomes in done:
+            ended[number] = unit.file.named, outcomes
             progress(unit.size)
+    for _, (named, outcomes) in sorted(ended.items()):  # so that the figures do not depend on which process ends first
+        found.add(outcomes)
+        if outcomes.not_understood:
+            (found.not_understood if named else found.strangers).append(outcomes.not_understood)
     return found
 
 
@@ -178,25 +202,26 @@ def replay_unit(
             if since is not None and began < since:
                 outcomes.too_old += 1
             else:
-                outcomes.replayed.append(replay_recording(recording, presets, choices))
+                outcomes.replayed.append(replay_recording(replace(recording, since=began), presets, choices))
     except NotUnderstood as error:
         outcomes.not_understood = str(error)
     return outcomes
 
 
-def _each(
-    work: Callable[[Unit], Outcomes], units: Iterable[Unit], processes: int
-) -> Generator[tuple[Unit, Outcomes], None, None]:
+Done = tuple[int, Unit, Outcomes]  # a unit with its number, from 0
+
+
+def _each(work: Callable[[Unit], Outcomes], units: Iterable[Unit], processes: int) -> Generator[Done, None, None]:
     """Yield each unit and its outcomes, in the order in which they finish. No process outlives the generator."""
     if processes == 1:
-        yield from ((unit, work(unit)) for unit in units)
+        yield from ((number, unit, work(unit)) for number, unit in enumerate(units))
         return
     context = multiprocessing.get_context("spawn")  # the only method that works on every system and in every thread
     pool = ProcessPoolExecutor(processes, mp_context=context, initializer=_end_with_parent)
-    running: dict[Future[Outcomes], Unit] = {}
+    running: dict[Future[Outcomes], tuple[int, Unit]] = {}
     try:
-        for unit in units:
-            running[pool.submit(work, unit)] = unit
+        for number, unit in enumerate(units):
+            running[pool.submit(work, unit)] = number, unit
             if len(running) >= AHEAD * processes:
                 yield from _done(running)
         while running:
@@ -223,10 +248,10 @@ def _end_with_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _done(running: dict[Future[Outcomes], Unit]) -> Iterator[tuple[Unit, Outcomes]]:
+def _done(running: dict[Future[Outcomes], tuple[int, Unit]]) -> Iterator[Done]:
     ready, _ = wait(running, return_when=FIRST_COMPLETED)
     for future in ready:
-        yield running.pop(future), future.result()
+        yield *running.pop(future), future.result()
 
 
 def _cores() -> int:

@@ -117,7 +117,7 @@ def no_gain(new: Sessions) -> Reply:
 
 def not_worth(new: Sessions) -> Reply:
     session = new()
-    session.observe("head -n 6 f", text(1, 6))
+    session.observe("head -n 5 f", text(1, 5))
     return session.observe("cat f", text())
 
 

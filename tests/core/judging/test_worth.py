@@ -25,7 +25,7 @@ def carrying(characters: int) -> View:
 def test_it_is_the_price_of_the_tokens_against_a_share_of_a_turn(tokens: int, carried: int, share: float) -> None:
     prices = Prices(write=2, read=0.5, output=4, prompt=1_000, answer=50, turns=10)
     policy = Policy(min_worth=share, prices=prices)
-    turn, least = 0.5 * (1_000 + carried // 4) + 4 * 50, max(share, ASKED_AGAIN[Origin.RESULT])
+    turn, least = 0.5 * (1_000 + carried / 3) + 4 * 50, max(share, ASKED_AGAIN[Origin.RESULT])
     assert is_worth(carrying(carried), tokens, policy) == (tokens * (2 + 0.5 * 10) >= least * turn)
 
 
@@ -53,8 +53,8 @@ def test_what_left_the_conversation_is_not_carried() -> None:
 def test_all_that_one_reply_leaves_out_counts_together() -> None:
     session, apart = Session("/w"), Session("/w")
     for one in (session, apart):
-        one.observe("sed -n '1,6p' f", text(1, 6))
-        one.observe("sed -n '20,25p' f", text(20, 25))
+        one.observe("sed -n '1,5p' f", text(1, 5))
+        one.observe("sed -n '20,24p' f", text(20, 24))
     assert len(session.markers_in(session.observe("cat f", text()).text)) == 2
     assert apart.observe("sed -n '1,10p' f", text(1, 10)).reason.value == "not_worth"
 
@@ -68,9 +68,9 @@ def test_a_least_worth_that_says_nothing_is_refused(given: float) -> None:
 WRITE = f"cat > f <<'EOF'\n{text(1, 40)}EOF\n"
 
 
-@pytest.mark.parametrize(("lines", "said"), [(40, "covered"), (8, "not_worth")])
+@pytest.mark.parametrize(("lines", "said"), [(40, "covered"), (6, "not_worth")])
 def test_lines_of_the_agents_own_edit_must_be_worth_more(lines: int, said: str) -> None:
-    """One agent in five asks for them again: eight lines are left out only where a read showed them."""
+    """One agent in five asks for them again: six lines are left out only where a read showed them."""
     edited, read = Session("/w"), Session("/w")
     edited.observe(WRITE, "")
     read.observe("cat f", text(1, 40))
@@ -81,7 +81,7 @@ def test_lines_of_the_agents_own_edit_must_be_worth_more(lines: int, said: str) 
 
 def test_where_some_lines_stand_in_an_edit_the_others_are_left_out_alone() -> None:
     session = Session("/w")
-    session.observe("cat big", "a line of a big file\n" * 1_900)
+    session.observe("cat big", "a line of a big file\n" * 3_000)
     session.observe(f"cat > f <<'EOF'\n{text(1, 8)}EOF\n", "")
     session.observe("cat g", text(1, 12, of="row"), call_id="g")
     reply = session.observe("cat g h f", text(1, 9, of="row") + text(1, 3, of="new") + text(1, 5))

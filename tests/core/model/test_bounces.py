@@ -136,10 +136,10 @@ def test_a_reader_that_bounces_often_is_shown_what_is_worth_little() -> None:
             path = f"f{n}"
             for _ in range(2 if session is calm else 3):
                 session.observe(f"cat {path}", text(of=path))
-        session.observe("cat g", text(1, 8, of="g"))
+        session.observe("cat g", text(1, 7, of="g"))
     assert restless.stats()["bounces"] == 12
-    assert calm.observe("cat g", text(1, 8, of="g")).tokens_saved > 0
-    assert restless.observe("cat g", text(1, 8, of="g")).reason.value == "not_worth"
+    assert calm.observe("cat g", text(1, 7, of="g")).tokens_saved > 0
+    assert restless.observe("cat g", text(1, 7, of="g")).reason.value == "not_worth"
 
 
 def test_a_restless_reader_of_whom_no_worth_is_asked_has_every_omission() -> None:

@@ -230,9 +230,9 @@ def test_a_write_to_a_directory_outdates_what_lies_below() -> None:
 def test_beyond_the_horizon_nothing_is_a_source() -> None:
     session = Session("/w", policy=Policy(horizon_tokens=1_000))
     session.observe("cat f", TEXT)
-    session.observe("make", "x" * 3_999)
+    session.observe("make", "x" * 2_999)
     assert session.observe("head -n 60 f", TEXT).reason is Reason.COVERED
-    session.observe("make", "y" * 4_100)
+    session.observe("make", "y" * 3_100)
     assert session.observe("cat f", TEXT).text == TEXT
 
 

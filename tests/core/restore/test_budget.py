@@ -67,7 +67,7 @@ def test_of_a_file_above_its_limit_the_lines_that_fit_come_back_and_not_its_name
     session.run("cat large")
     assert session.policy.count_tokens(text(1, 1000)) > 10_000
     spent = tokens_of_files(session)["large"]
-    assert 9_000 < spent <= 10_000
+    assert 13_000 < spent <= 14_000
     (path, why) = session.restore_plan(budget=ROOMY).left_out[0]
     assert (Path(path).name, "lines" in why) == ("large", True)
 
@@ -84,7 +84,7 @@ def test_by_default_it_is_what_pays_for_itself(session: Session) -> None:
     for name in "abcde":
         session.run(f"cat {name}")
     plan = session.restore_plan()
-    assert 4_500 < session.policy.tokens(plan.render()) <= 5_000
+    assert 6_500 < session.policy.tokens(plan.render()) <= 7_000
 
 
 def test_a_share_needs_a_window(session: Session) -> None:

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from readcache import Budget, Policy, Session
 from readcache.core.model.errors import UsageError
 from readcache.core.model.events import Amended, Delivered, Event
-from readcache.core.model.policy import count_by_chars
 from readcache.core.model.text import split_lines
+from readcache.core.model.tokens import count_by_chars
 from readcache.core.model.view import View
 from readcache.core.restore.choose import plan_restore
 from readcache.core.restore.plan import Bytes, RestorePlan
@@ -309,7 +309,7 @@ def test_the_lines_that_the_budget_cut_off_are_named(session: Session) -> None:
 # ------------------------------------------------------------ budgets, for any log and any tokenizer
 
 COUNTERS: dict[str, Callable[[str], int]] = {
-    "a quarter of the characters": count_by_chars,
+    "a third of the characters": count_by_chars,
     "words": lambda text: len(text.split()),
     "characters": len,
     "more than their sum": lambda text: len(text) ** 2 // 400,
