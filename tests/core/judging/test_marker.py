@@ -336,3 +336,14 @@ def test_equal_numbers_at_a_source_are_not_repeated() -> None:
     marker = the_marker(session, session.observe_read("b/f", "".join(changed), numbered=True).text)
     assert "b/f lines 2-60, above in the read" in marker
     assert "as lines" not in marker
+
+
+@pytest.mark.parametrize("end", ["    61\t\n", "    61\t", "    61"])
+def test_no_line_number_is_left_alone_at_the_end(end: str) -> None:
+    """Failed: a read tool ends a file with the number of an empty line, and a write does not show that line."""
+    session = Session("/w")
+    session.wrote("app.py", content=TEXT)
+    reply = session.observe_read("app.py", with_numbers() + end, numbered=True)
+    lines = reply.text.splitlines()
+    assert "app.py lines 1-59, " in the_marker(session, reply.text)
+    assert lines[1:] == [with_numbers().splitlines()[-1], end.rstrip("\n")]
