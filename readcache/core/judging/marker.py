@@ -129,12 +129,14 @@ def write_marker(name: str, word: str, what: str, sources: Sequence[Source], not
     `name`: the session's tag and the number of the call. `note` follows the sources. `end` is `ASK_AGAIN`, or says what
     the command did.
     """
-    if len(sources) > 1 and all(source.origin is not Origin.RESTORED for source in sources):
-        where = "above: " + "; ".join(_where(source, "in ") for source in sources)
-    else:
-        where = ("" if len(sources) == 1 else "these: ") + "; ".join(map(_where, sources))
     same = "same as " if word == LEFT_OUT else ""  # the other words say so themselves
-    return f"[{word} {name}: {what}, {same}{where}{note}; {end}]"
+    if len(sources) == 1:
+        where = same + _where(sources[0])
+    elif all(source.origin is not Origin.RESTORED for source in sources):
+        where = f"{same}above: " + "; ".join(_where(source, "in ") for source in sources)
+    else:
+        where = same.replace(" as ", " as: ") + "; ".join(map(_where, sources))
+    return f"[{word} {name}: {what}, {where}{note}; {end}]"
 
 
 def write_moved(marker: str, what: str, section: str) -> str:

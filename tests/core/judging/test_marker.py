@@ -12,6 +12,7 @@ from readcache import Omitted, Policy, Session
 from readcache.context.notes import note_line
 from readcache.core.judging.marker import (
     ASK_AGAIN,
+    LEFT_OUT,
     UNCHANGED,
     Source,
     find_markers,
@@ -19,6 +20,7 @@ from readcache.core.judging.marker import (
     write_gone,
     write_marker,
 )
+from readcache.core.model.events import Origin
 from readcache.core.model.text import session_tag
 from tests.helpers import strategies
 from tests.helpers.files import TEXT, text, with_numbers
@@ -419,3 +421,15 @@ def test_a_marker_of_an_earlier_build_is_retired_in_the_words_of_this_one(marker
     gone = write_gone(marker, "f line 5", 1)
     said = f"[GONE {marker.split(' ')[1]} f line 5 was omitted here and is no longer above"
     assert gone == said + ("; repeat this call to see]" if invites else "]")
+
+
+def test_of_several_sources_each_comes_after_its_lines_in_every_form() -> None:
+    ran, wrote = Source("cat f", lines=((1, 9),)), Source("cat > f", Origin.COMMAND, lines=((10, 20),))
+    restored = Source("Files", Origin.RESTORED, lines=((10, 20),))
+    said = [
+        write_marker("abcd.7", LEFT_OUT, "f lines 1-20", [ran, other], "", "ran now") for other in (wrote, restored)
+    ]
+    assert said == [
+        '[LEFT_OUT abcd.7: f lines 1-20, same as above: 1-9 in "cat f"; 10-20 in your own command "cat > f"; ran now]',
+        '[LEFT_OUT abcd.7: f lines 1-20, same as: 1-9 above in "cat f"; 10-20 in the section "Files"; ran now]',
+    ]
