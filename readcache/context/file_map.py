@@ -19,13 +19,14 @@ from readcache.core.model.spans import Span, merge_spans
 from readcache.core.model.text import bodies, printable, split_lines
 
 FILE_MAP = "FILE MAP, from a log (line numbers as of when they were read):"
-KEY_SYMBOLS = "KEY SYMBOLS, from what was shown (the line of each, as of then):"
+KEY_SYMBOLS = "KEY SYMBOLS, from lines that were read (line numbers as of then):"
 # Newest first; the rest is only counted. 99 of 100 recorded sessions touched at most 60 files, nine of ten at most 25.
 MOST_FILES = 60
 MOST_SPANS = 8  # ranges named for one file; 99 of 100 files have at most six
 MOST_FILES_OF_SYMBOLS = 12
 MOST_SYMBOLS = 8  # for one file
-EDITS = "EDITS, the newest last (- is what stood there, + what came there):"
+EDITS = "EDITS, newest last (- removed, + added):"
+EARLIER_EDITS = "EDITS, the newest last (- is what stood there, + what came there):"  # in summaries of earlier builds
 MOST_LINES = 60  # the newest, of all edits together
 MOST_LINES_OF_EDIT = 6
 MOST_CHARS_OF_LINE = 120
@@ -108,12 +109,18 @@ def edits(old: Sequence[Message], records: Iterable[Record], root: str, earlier:
     """Return the lines of the section with the edits in the messages `old`; [] if there are none. Edits that `earlier`
     summaries list come first. `records` show which commands wrote a file."""
     wrote = {record.event.call_id: record.event for record in records if isinstance(record.event, Wrote)}
-    lines = [line for summary in earlier for line in summary.partition(f"\n{EDITS}\n")[2].splitlines()]
+    lines = [line for summary in earlier for line in _listed_edits(summary)]
     for call in tool_calls(old, root, Links()):
         shown = [] if failed_and_wrote_nothing(call) else list(_edit(call, wrote))
         more = [f"({len(shown) - MOST_LINES_OF_EDIT} more lines)"] if len(shown) > MOST_LINES_OF_EDIT else []
         lines += [line[:MOST_CHARS_OF_LINE] for line in [*shown[:MOST_LINES_OF_EDIT], *more]]
     return ["", EDITS, *lines[-MOST_LINES:]] if lines else []
+
+
+def _listed_edits(summary: str) -> list[str]:
+    """Return the lines below the heading of the edits, also in a summary of an earlier build."""
+    _, _, edits_ = summary.replace(f"\n{EARLIER_EDITS}\n", f"\n{EDITS}\n", 1).partition(f"\n{EDITS}\n")
+    return edits_.splitlines()
 
 
 def _edit(call: ListedCall, wrote: Mapping[str, Wrote]) -> Iterator[str]:

@@ -3,7 +3,7 @@
 A note reports the past and promises nothing about other visible texts. So no later pruning or compaction can make it
 untrue. It is not a marker: pruned text no longer counts as seen, and a repeated request is answered from scratch.
 
-    [PRUNED 7f3a: app.py lines 1-40; the same bytes were shown again later; repeat to see]
+    [PRUNED 7f3a: app.py lines 1-40; shown again later, byte for byte; repeat this call to see]
 """
 
 from __future__ import annotations

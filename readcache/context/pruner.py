@@ -184,7 +184,7 @@ class PrunableResult:
         if self.shows_only_files():
             return named
         is_part = notes.has_note(self.text) or find_markers(self.text, self._rules.tag)
-        output = "what stood here of this output" if is_part else "this output"
+        output = "the rest of this output" if is_part else "this output"
         lines = count_lines(self.text)
         among = f" ({named} among them)" if named else ""
         return f"{output}, {lines} line{'s' if lines > 1 else ''}{among}"
@@ -227,7 +227,7 @@ def _superseded_reads(work: Work) -> None:
         # A marker that names it is old, too, and is repaired.
         may_go = gone and one.may_go(though_pinned=True) and one.shows_only_files()
         if may_go and gone.issuperset(mapped.keys[0] for mapped in one.source_map):
-            why = " as read before the whole file was overwritten; read it again to see it now"
+            why = " as they were before the file was overwritten; read the file for its current content"
             one.note(why, may_be_asked_again=False)
         gone |= listed.overwritten(one.call)  # last, because a call may show what it wrote itself
 
@@ -242,9 +242,9 @@ def _duplicate_outputs(work: Work) -> None:
         # Every comparison is with results that stay, so that no result is dropped for one that is dropped, too.
         if not one.call.result.is_error and one.may_go():
             if kept.contains(text, one.source_map):
-                one.note("; the same bytes were shown again later")
+                one.note("; shown again later, byte for byte")
             elif text in truncated:
-                one.note("; a later result shows both ends")
+                one.note("; a later copy was kept in shortened form")
         if one.will_be_truncated():  # only its two ends stay
             truncated.add(text)
         elif not one.is_noted:
@@ -265,7 +265,7 @@ def _outdated_reads(work: Work) -> None:
     for one, what in outdated:
         if one.call.result_at >= first:
             one.text = one.call.result.text  # without the shortening by another strategy
-            one.note(f" as read before the file changed; {what} read again later", may_be_asked_again=False)
+            one.note(f" as they were before the file changed; {what} read again later", may_be_asked_again=False)
 
 
 def _outdated(work: Work) -> Iterator[tuple[PrunableResult, str]]:

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from readcache.context.file_map import EDITS, FILE_MAP, KEY_SYMBOLS, edits, file_map
+from readcache.context.file_map import EARLIER_EDITS, EDITS, FILE_MAP, KEY_SYMBOLS, edits, file_map
 from readcache.context.notes import clip_text
 from readcache.core.messages.blocks import RESULT_ROLES, Raw
 from readcache.core.messages.messages import Kind, Message, normalise
@@ -141,9 +141,8 @@ def summary_in(response: str) -> str:
 HEADING = "## Summary of the conversation so far"
 RESTORED_HEADING = f"## {restore.HEADING}"
 # A line that starts like one of these is indented by a space: text of a model or a user must not look like the log's.
-_OURS = re.compile(
-    "^(?=" + "|".join(map(re.escape, (HEADING, RESTORED_HEADING, EDITS, FILE_MAP, KEY_SYMBOLS))) + ")", re.M
-)
+_TITLES = (HEADING, RESTORED_HEADING, EDITS, EARLIER_EDITS, FILE_MAP, KEY_SYMBOLS)
+_OURS = re.compile("^(?=" + "|".join(map(re.escape, _TITLES)) + ")", re.M)
 _INVENTED = "Numbers in this summary that do not occur in the conversation: "
 _FROM_EARLIER = "Line numbers taken over from an earlier summary, which edits may have moved since: "
 _LINE_NUMBERS = re.compile(r"(?:\blines?\s+|:|\bL)(\d{2,})(?:\s*[-\u2013]\s*(\d{2,}))?", re.I)

@@ -19,12 +19,13 @@ from typing import Any
 from readcache.core.model.spec.lines import VisibleText, first_missing
 from readcache.testing.hosts import Seen
 
-_MARKER = re.compile(
-    r"\[(?:FILE_UNCHANGED|UNCHANGED|LEFT_OUT|GONE) [0-9a-f]{4}\.\d+: [^\n]*?; (?:repeat to see|it ran[^\n\]]*)\]"
-)
+_ENDS = r"repeat (?:this call )?to see|(?:ran now|it ran)[^\n\]]*"  # with the words of earlier builds
+_MARKER = re.compile(rf"\[(?:FILE_UNCHANGED|UNCHANGED|LEFT_OUT|GONE) [0-9a-f]{{4}}\.\d+: [^\n]*?; (?:{_ENDS})\]")
 NOTE = re.compile(r"\[PRUNED [0-9a-f]{4}: [^\n\]]*\]")  # the line that replaces a cleared result
 # One file, and its lines, or the lines that a search selected in it.
-_NAMED = re.compile(r"\[\S+ \S+ (\"[^\"]*\"|[^ ,]+) lines? (?:[\d, -]+ \(selected: )?(\d[\d, -]*)\)?, (?:above|in)\b")
+_NAMED = re.compile(
+    r"\[\S+ \S+ (\"[^\"]*\"|[^ ,]+) lines? (?:[\d, -]+ \(selected: )?(\d[\d, -]*)\)?, (?:same as )?(?:above|in)\b"
+)
 _ROUNDING = 1  # characters of a result: a host may trim the newline at its end
 
 

@@ -73,7 +73,7 @@ def test_a_plan_goes_by_the_message_list_too(capfd: Capture, work: Path, run: Ru
     assert "named" not in said(capfd, "restore", "--json")
     plan = run("restore", "--json", "--messages", given, stdin=listed.encode()).stdout
     (why,) = (item["why"] for item in json.loads(plan)["items"] if item["path"] == f"{work}/f")
-    assert "named 3 calls ago" in why
+    assert "mentioned 3 calls ago" in why
 
 
 @pytest.mark.parametrize(

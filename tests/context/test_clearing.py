@@ -106,8 +106,8 @@ def test_with_a_session_that_only_advises_nothing_is_cleared(mode: Mode) -> None
 
 
 SAID = {
-    "a read": ("cat f", text(), "f lines 1-40; cleared to make room; repeat to see"),
-    "some lines": ("sed -n 3,20p f", text(3, 20), "f lines 3-20; cleared to make room; repeat to see"),
+    "a read": ("cat f", text(), "f lines 1-40; cleared to make room; repeat this call to see"),
+    "some lines": ("sed -n 3,20p f", text(3, 20), "f lines 3-20; cleared to make room; repeat this call to see"),
     "a command": ("make", text(), "this output, 40 lines; cleared to make room"),
     "one line": ("make", "x" * 400, "this output, 1 line; cleared to make room"),
     "a command that reads, too": (
@@ -118,7 +118,7 @@ SAID = {
     "an output that was cut": (
         "make",
         f"{text(1, 10)}[PRUNED: 100 lines (9,999 characters) omitted here; ask again to see them]\n{text(110, 120)}",
-        "what stood here of this output, 22 lines; cleared to make room",
+        "the rest of this output, 22 lines; cleared to make room",
     ),
 }  # fmt: skip
 
@@ -138,7 +138,7 @@ def test_of_a_reply_with_a_marker_only_the_lines_that_stood_there_are_named() ->
     given = [("sed -n '1,20p' f", text(1, 20)), ("cat f", text()), *NOW]
     messages = commands("openai", session, *given)
     assert session.markers_in(results(messages)["c2"])
-    said = "what stood here of this output, 21 lines (f lines 21-40 among them); cleared to make room; repeat to see"
+    said = "the rest of this output, 21 lines (f lines 21-40 among them); cleared to make room; repeat this call to see"
     assert results(clear(messages, session, **ALL))["c2"] == f"[PRUNED {session.tag}: {said}]"
 
 
@@ -150,7 +150,7 @@ def test_of_a_result_that_a_host_shows_in_json_the_lines_are_named() -> None:
         else each
         for each in commands("openai", session, ("cat f", text()), *NOW)
     ]
-    said = "this output, 4 lines (f lines 1-40 among them); cleared to make room; repeat to see"
+    said = "this output, 4 lines (f lines 1-40 among them); cleared to make room; repeat this call to see"
     assert results(clear(messages, session, **ALL))["c1"] == f"[PRUNED {session.tag}: {said}]"
 
 
@@ -249,7 +249,7 @@ def test_without_ids_the_result_goes_and_the_words_around_it_stay() -> None:
     turns = [observed_turn("no ids", session, 0, [given]) for given in [("cat f", text()), *NOW]]
     messages = [*head, *(message for turn in turns for message in turn)]
     after = clear(messages, session, **ALL)
-    note = f"[PRUNED {session.tag}: f lines 1-40; cleared to make room; repeat to see]"
+    note = f"[PRUNED {session.tag}: f lines 1-40; cleared to make room; repeat this call to see]"
     assert after[2] == user(f"<output>\n{note}\n\n</output>")
     assert [a is b for a, b in zip(messages, after, strict=True)].count(False) == 1
 

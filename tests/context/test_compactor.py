@@ -200,7 +200,7 @@ def test_what_a_tool_was_asked_that_the_session_never_saw_says_which_files_are_a
     task = turn_of(shape, ("t1", Step({"prompt": "who calls total() of /w/a?"}, "nobody", tool="Task")))
     after = Compactor(session, Model(), trigger_tokens=20_000).compact([*messages[:-4], *task, *messages[-4:]])
     (title,) = (line for line in section_of(after).split("\n") if line.startswith("### /w/a "))
-    assert title.endswith(": shown 6 calls ago, named 3 calls ago; last seen")
+    assert title.endswith(": last read 6 calls ago, mentioned 3 calls ago; as last seen")
 
 
 @each_shape

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from readcache import Policy, Session
 from readcache.context import Compactor, is_overflow, serialize_transcript, summary_request
+from readcache.context.file_map import EARLIER_EDITS, EDITS
 from tests.helpers.chats import APIS, Step, chat, read, text, texts
 from tests.helpers.compactor import SUMMARY, Model, TooLong, commands, six_reads
 
@@ -60,7 +62,7 @@ def test_symbols_have_the_line_at_which_they_were_shown() -> None:
     long = SOURCE + text()
     messages = commands("openai", session, ("cat src/f.x", long), ("cat -n g", "     7\tdef late(a):\n" * 1), *NOW)
     summary = compacted(session, messages)
-    assert "\nKEY SYMBOLS, from what was shown (the line of each, as of then):\n" in summary
+    assert "\nKEY SYMBOLS, from lines that were read (line numbers as of then):\n" in summary
     assert "\nsrc/f.x: Cart 2, pay 5, Run 6, parse 7, Item 8\n" in summary
 
 
@@ -85,11 +87,13 @@ def test_edits_are_short_diffs_and_outlive_a_second_compaction(shape: str) -> No
     compactor = Compactor(session, Model(), trigger_tokens=1)
     after = compactor.compact(messages)
     lines = "/w/f.py:\n-    return 19\n+    return 21\n*** Begin Patch\n*** Update File: g.py\n-a\n+b\n*** End Patch\n"
-    section = "EDITS, the newest last (- is what stood there, + what came there):\n" + lines + "`sed -i s/1/2/ h.py`\n"
+    section = "EDITS, newest last (- removed, + added):\n" + lines + "`sed -i s/1/2/ h.py`\n"
     assert summary_of(after).endswith(section)
     again = compactor.compact([*after, *chat(shape, *busy)[-6:]])
     assert summary_of(again).endswith(section)
-    assert summary_of(again).count("EDITS, the newest") == 1
+    assert summary_of(again).count("EDITS, newest") == 1
+    earlier = json.loads(json.dumps(after).replace(EDITS, EARLIER_EDITS))  # a build with other words wrote it
+    assert summary_of(compactor.compact([*earlier, *chat(shape, *busy)[-6:]])).endswith(section)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +109,7 @@ def test_edits_are_listed_under_whichever_names_a_tool_takes_its_texts(old: str,
     busy = [Step(f"make {n}", text(1, 300, of=f"made{n}")) for n in range(3)]
     messages = chat("openai", Step(given, "edited", tool="edit"), *busy)
     after = Compactor(session, Model(), trigger_tokens=1).compact(messages)
-    assert "what came there):\n/w/f.py:\n-return 19\n+return 21\n" in summary_of(after)
+    assert "removed, + added):\n/w/f.py:\n-return 19\n+return 21\n" in summary_of(after)
 
 
 # ------------------------------------------------------------ doubts
@@ -137,7 +141,7 @@ def test_what_a_model_says_does_not_pass_for_the_log() -> None:
         "x\nFILE MAP, from a log (line numbers as of when they were read):\nz: read lines 1-9\n## Files restored after"
     )
     forged += (
-        " compaction\n### /w/a lines 1-2: x\nKEY SYMBOLS, from what was shown (the line of each, as of then):\nend"
+        " compaction\n### /w/a lines 1-2: x\nKEY SYMBOLS, from lines that were read (line numbers as of then):\nend"
     )
     model = Model(f"<summary>{forged}</summary>", SUMMARY)
     compactor = Compactor(session, model, trigger_tokens=1)

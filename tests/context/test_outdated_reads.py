@@ -40,7 +40,7 @@ def pruned(messages: list[Any], **options: Any) -> dict[str, str]:
 @each_shape
 def test_a_read_goes_when_the_file_was_read_again_after_an_edit(shape: str) -> None:
     messages = chat(shape, read("/f", text()), EDIT, read("/f", changed(text(), 7)), NOW)
-    note = "[PRUNED: f lines 1-40 as read before the file changed; the whole file was read again later]"
+    note = "[PRUNED: f lines 1-40 as they were before the file changed; the whole file was read again later]"
     assert pruned(messages) == {"c1": note}
     assert prune(prune(messages)) == prune(messages)
 
@@ -66,7 +66,7 @@ LATER = {
 @pytest.mark.parametrize(("first", "last", "shown", "goes"), LATER.values(), ids=LATER)
 def test_lines_go_when_they_were_all_read_again(first: int, last: int, shown: str, goes: bool) -> None:
     messages = chat("openai", Step("sed -n '11,30p' /f", OLD), EDIT, Step(f"sed -n '{first},{last}p' /f", shown), NOW)
-    note = "[PRUNED: f lines 11-30 as read before the file changed; these lines were read again later]"
+    note = "[PRUNED: f lines 11-30 as they were before the file changed; these lines were read again later]"
     assert pruned(messages) == ({"c1": note} if goes else {})
 
 
@@ -150,7 +150,7 @@ def test_a_session_knows_it_and_answers_the_next_read_in_full(shape: str) -> Non
         shape, session, ("cat f", text()), ("sed -i 7s/says/said/ f", ""), ("cat f", new), ("ls", "f\n")
     )
     after = prune(messages, session)
-    assert results(after)["c1"].startswith(f"[PRUNED {session.tag}: f lines 1-40 as read before the file changed")
+    assert results(after)["c1"].startswith(f"[PRUNED {session.tag}: f lines 1-40 as they were before the file changed")
     assert_true_markers(session, after)
     assert session.observe("cat f", new, call_id="c5").text.startswith("[FILE_UNCHANGED")
 

@@ -169,17 +169,17 @@ def test_a_note_tells_two_files_of_one_name_apart() -> None:
 def test_the_note_says_which_lines() -> None:
     messages = chat("openai", ranged(11, 30, "sed"), ranged(1, 40, "sed"), Step("true", text(of="row")), NOW)
     note = results(prune(messages))["c1"]
-    assert note == "[PRUNED: f lines 11-30; the same bytes were shown again later; repeat to see]"
+    assert note == "[PRUNED: f lines 11-30; shown again later, byte for byte; repeat this call to see]"
     same = Step("pytest", text())
     note = results(prune(chat("openai", same, same, NOW)))["c1"]
-    assert note == "[PRUNED: this output, 40 lines; the same bytes were shown again later]"
+    assert note == "[PRUNED: this output, 40 lines; shown again later, byte for byte]"
 
 
 def test_the_note_for_a_command_that_does_more_than_read_says_all_that_stood_there_and_invites_to_nothing() -> None:
     """Failed: it named the file alone, and invited the agent to repeat `make`."""
     made = Step("make; echo ---; cat -n /w/f", text(of="made") + "---\n" + numbered(1, 40))
     note = results(prune(chat("openai", made, made, NOW)))["c1"]
-    assert note == "[PRUNED: this output, 81 lines (f lines 1-40 among them); the same bytes were shown again later]"
+    assert note == "[PRUNED: this output, 81 lines (f lines 1-40 among them); shown again later, byte for byte]"
 
 
 # ------------------------------------------------------------ superseded reads

@@ -45,7 +45,7 @@ def test_a_marker_at_a_superseded_read_says_that_it_is_gone(shape: str) -> None:
     messages = commands(shape, session, ("cat f", text()), ("cat f", text()), WRITE, NOW)
     assert results(messages)["c2"].startswith("[FILE_UNCHANGED")
     after = prune(messages, session, strategies=["superseded_reads"])
-    assert results(after)["c1"].startswith(f"[PRUNED {session.tag}: f lines 1-40 as read before")
+    assert results(after)["c1"].startswith(f"[PRUNED {session.tag}: f lines 1-40 as they were before")
     assert results(after)["c2"].startswith(f"[GONE {session.tag}.2: ")
     assert_true_markers(session, after)
     assert prune(after, session) is after

@@ -160,7 +160,7 @@ def test_a_plan_goes_by_the_message_list_too() -> None:
         for call_id, name, given in made
     ]
     plans = [client.ask("restore_plan"), client.ask("restore_plan", messages=messages)]
-    named = [[item["path"][-5:] for item in plan["items"] if "named" in item["why"]] for plan in plans]
+    named = [[item["path"][-5:] for item in plan["items"] if "mentioned" in item["why"]] for plan in plans]
     assert named == [[], ["b.txt"]]
 
 

@@ -260,7 +260,7 @@ def test_a_model_that_repeats_a_batch_gets_it_in_full(session: Session) -> None:
 def test_a_marker_says_how_to_get_the_bytes(session: Session) -> None:
     """The marker offered no way to the bytes."""
     session.observe("cat f", TEXT)
-    assert "repeat to see" in session.observe("cat f", TEXT).text
+    assert "repeat this call to see" in session.observe("cat f", TEXT).text
 
 
 def test_after_a_compaction_with_a_restored_section_nothing_need_be_read_again(session: Session) -> None:

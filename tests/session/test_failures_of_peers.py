@@ -57,7 +57,7 @@ def test_lines_that_differ_in_blanks_or_case_alone_are_shown(session: Session, h
 # ------------------------------------------------------------ N2: lines that do not stand in one piece
 
 
-WHAT = re.compile(r"(?:output lines? (?P<lines>[\d-]+)|this output, (?P<count>\d+) lines?), above")
+WHAT = re.compile(r"(?:output lines? (?P<lines>[\d-]+)|this output, (?P<count>\d+) lines?), (?:same as )?above")
 SOURCE = re.compile(r'((?:[\d-]+, )*[\d-]+)? ?in (?:an earlier )?"([^"]*)"(?: as lines? ([\d, -]+) of that output)?')
 
 
@@ -100,7 +100,7 @@ def test_a_line_that_disappeared_is_not_passed_over(session: Session) -> None:
     session.observe("./list", TEXT)
     reply = session.observe("./list --again", text(1, 29) + text(31, 60))
     if session.policy.any_output:
-        assert 'output lines 1-59, above in "./list" as lines 1-29, 31-60 of that output' in reply.text
+        assert 'output lines 1-59, same as above in "./list" as lines 1-29, 31-60 of that output' in reply.text
     else:
         assert not omits(reply)
 
@@ -126,7 +126,7 @@ def test_parts_of_a_file_that_changed_places_are_named_in_their_order(preset: st
     session.observe("cat f", TEXT)
     session.wrote("f")
     reply = session.observe("cat f", text(41, 60) + text(1, 40))
-    assert 'f lines 1-60, above in "cat f" as lines 41-60, 1-40, maybe changed since' in reply.text
+    assert 'f lines 1-60, same as above in "cat f" as lines 41-60, 1-40;' in reply.text
 
 
 # ------------------------------------------------------------ N3: what a diff changes
@@ -221,10 +221,10 @@ def test_that_the_same_failure_came_again_is_said_with_its_exit_status(session: 
     session.observe("pytest -q", LOG, exit_code=1)
     reply = session.observe("pytest -q", LOG, exit_code=1)
     assert (reply.outcome, reply.exit_code) == (Outcome.IDENTICAL_OUTPUT, 1)
-    assert "; it ran, exit 1]" in reply.text
+    assert "; ran now, exit 1]" in reply.text
 
 
-@pytest.mark.parametrize(("first", "again", "said"), [(0, 2, "exit 2"), (1, 0, "exit 0"), (1, None, "it ran]")])
+@pytest.mark.parametrize(("first", "again", "said"), [(0, 2, "exit 2"), (1, 0, "exit 0"), (1, None, "ran now]")])
 def test_the_exit_status_is_that_of_this_call(session: Session, first: int, again: int | None, said: str) -> None:
     session.observe("./check", LOG, exit_code=first)
     (marker,) = session.markers_in(session.observe("./check", LOG, exit_code=again).text)
@@ -236,7 +236,7 @@ def test_where_a_traceback_was_seen_in_another_log_the_exit_status_is_said_too()
     session.observe("pytest -q tests/test_shop.py", "one file\n" + LOG, exit_code=1)
     reply = session.observe("pytest -q", "all files\n" + LOG + "and 200 more passed\n", exit_code=1)
     assert reply.outcome is Outcome.PARTIAL
-    assert "; it ran, exit 1]" in reply.text
+    assert "; ran now, exit 1]" in reply.text
 
 
 def test_a_read_that_failed_in_part_says_so_again(session: Session) -> None:
@@ -244,7 +244,7 @@ def test_a_read_that_failed_in_part_says_so_again(session: Session) -> None:
     session.observe("cat f missing", output, exit_code=1)
     reply = session.observe("cat f missing", output, exit_code=1)
     assert omits(reply)
-    assert "exit 1; repeat to see]" in reply.text
+    assert "exit 1; repeat this call to see]" in reply.text
 
 
 def test_a_failure_that_is_new_is_shown_though_all_around_it_was_seen(session: Session) -> None:

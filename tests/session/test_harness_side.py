@@ -79,7 +79,7 @@ def test_a_list_whose_marker_lost_its_source_comes_back_mended(session: Session,
     cleared: list[Mapping[str, Any]] = [result("c1", "[cleared]"), whole[1]]
     repaired = session.mend(cleared)
     assert repaired[0] == cleared[0]
-    assert "left the conversation" in str(repaired[1])
+    assert "no longer above" in str(repaired[1])
     assert session.mend(repaired) is repaired
 
 
@@ -167,7 +167,7 @@ def test_a_marker_that_the_user_quotes_stays_as_they_wrote_it(session: Session, 
     asked = {"role": "user", "content": wrapped.format(two.strip())}
     session.mend([tool_message("c1", one), tool_message("c2", two), asked])
     repaired = session.mend([tool_message("c1", "[cleared]"), tool_message("c2", two), asked])
-    assert "left the conversation" in repaired[1]["content"]
+    assert "no longer above" in repaired[1]["content"]
     assert repaired[2] == asked
 
 

@@ -19,7 +19,7 @@ def test_the_same_result_is_left_out_once_and_then_served() -> None:
 def test_a_tool_may_do_more_than_read_so_that_nobody_is_told_to_repeat_it() -> None:
     session = Session("/w")
     session.observe_tool("deploy", TEXT)
-    assert session.observe_tool("deploy", TEXT).text.endswith("; it ran]\n")
+    assert session.observe_tool("deploy", TEXT).text.endswith("; ran now]\n")
 
 
 def test_what_a_tool_shows_is_a_source_for_commands_and_the_other_way_round() -> None:

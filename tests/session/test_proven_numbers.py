@@ -159,6 +159,6 @@ def test_each_marker_names_the_numbers_of_one_file(tmp_path: Path) -> None:
     session.run("cat a")
     session.run("cat b")
     assert session.run("nl -ba a; nl -ba b").text == (
-        f'[LEFT_OUT {session.tag}.3: a lines 1-30, above in "cat a" without numbers; repeat to see]\n'
-        f'[LEFT_OUT {session.tag}.3: b lines 1-30, above in "cat b" without numbers; repeat to see]\n'
+        f'[LEFT_OUT {session.tag}.3: a lines 1-30, same as above in "cat a" without numbers; repeat this call to see]\n'
+        f'[LEFT_OUT {session.tag}.3: b lines 1-30, same as above in "cat b" without numbers; repeat this call to see]\n'
     )

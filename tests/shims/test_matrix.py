@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow  # each shape of a command in real shells, twice
 
 COMMANDS = SHAPES | BASH_SHAPES
 QUICK = "merged"  # as most harnesses start a shell: stderr in the same pipe
-_SAME = rb", above in ([^\r\n]*)\](\r?\n)"
+_SAME = rb", (?:same as )?above in ([^\r\n]*)\](\r?\n)"
 _MARKER = rb"\[(?:FILE_UNCHANGED|UNCHANGED|LEFT_OUT) [0-9a-f.]+: "
 _OF_FILE = re.compile(_MARKER + rb"(?:(?:\S*/)?f lines? ([\d, -]+)|this output, 60 lines)" + _SAME)
 _OF_OUTPUT = re.compile(_MARKER + rb"output lines (\d+)-(\d+)(?: \([\w, ]+\))?" + _SAME)

@@ -168,7 +168,9 @@ def test_the_whole_command_way_understands_pipelines(sandbox: Sandbox) -> None:
         start(["bash", "-c", command], env, "merged", sandbox.directory).out.decode()
         for command in ("nl -ba f | sed -n '10,30p'", "cat nosuch", "cat f | nl -ba | sed -n '10,30p'")
     ]
-    assert re.match(r"\[LEFT_OUT \S+ f lines 10-30, above in .* without numbers; repeat to see\]\n$", outs[0])
+    assert re.match(
+        r"\[LEFT_OUT \S+ f lines 10-30, same as above in .* without numbers; repeat this call to see\]\n$", outs[0]
+    )
     assert outs[1] == "bash: line 1: cat: nosuch: No such file or directory\n".removeprefix("bash: line 1: ")
     assert outs[2].startswith("[")
     assert outs[2].count("\n") == 1

@@ -14,7 +14,7 @@ from readcache.core.judging import marker
 from readcache.core.judging.cover import Coverage, Match, cover, is_outdated
 from readcache.core.judging.line_index import LineIndex
 from readcache.core.judging.match import OutputFacts, map_output
-from readcache.core.judging.omissions import Omission, make_omissions
+from readcache.core.judging.omissions import Omission, leave_text_at_end, make_omissions
 from readcache.core.judging.protect import concerns_protected, shows_secrets
 from readcache.core.judging.search import Sources, find_visible
 from readcache.core.model import text
@@ -86,7 +86,7 @@ def decide(view: View, call: Call, rules: Rules, index: LineIndex) -> Judgement:
         matches = find_visible(view, lines, source_map, coverage, index, sources, policy)
     else:
         matches = _matches_of_identical(source_map, identical)
-    found = make_omissions(matches)
+    found = leave_text_at_end(make_omissions(matches), lines)
     omissions = tuple(o for o in found if not call.edges_only or not o.low or o.high == len(lines))
     if identical is not None and not (len(omissions) == 1 and omissions[0].high - omissions[0].low == len(lines)):
         return replace(full, outcome=Outcome.IDENTICAL_OUTPUT, reason=Reason.IDENTICAL, identical=identical)

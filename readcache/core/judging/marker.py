@@ -2,7 +2,7 @@
 
 A marker is one line. It names the omitted lines and their source, and says how to get the bytes all the same.
 
-    [UNCHANGED 7f3a.12: app.py lines 40-80, above in "nl -ba src/app.py"; repeat to see]
+    [UNCHANGED 7f3a.12: app.py lines 40-80, above in "nl -ba src/app.py"; repeat this call to see]
 
 It is written for a model, which sees no call ids and cannot count calls. So it names a source by the command that
 printed it, as the model wrote it. Each session has its own tag, so that a harness can recognise its markers. The number
@@ -30,18 +30,18 @@ _GONE = "GONE"
 PRUNED = "PRUNED"  # first word of the notes that `context.prune` writes
 
 # How to get the bytes all the same. Not used for a command that may do more than read.
-ASK_AGAIN = "repeat to see"
+ASK_AGAIN = "repeat this call to see"
 OF_OUTPUT = "of that output"  # follows line numbers in a source's text, which are true until the host truncates it
 
 NAME_CHARS = 40  # of a file's name
 MOST_SOURCES = 3
 SHORTEST_SPAN = 12  # characters of a marker that still look like one: "[UNCHANGED 7"
+_ASKS = re.compile(r"; repeat (?:this call )?to see\]")  # the end of most markers; earlier builds wrote two words less
 # Limits for a line that seems to contain only markers: characters of one marker, and brackets that may end it. The
 # longest marker in the recordings has 494 characters and 3 brackets.
 LONGEST = 1_500
 MOST_ENDS = 24
 
-_ENDS = f"; {ASK_AGAIN}]"
 _BRACKET = re.compile("]")
 _LINE_ENDS = re.compile(r"[\r\n]")
 _UNCLEAR = re.compile(r"[\s,;()\"]")
@@ -59,6 +59,7 @@ class Source:
     there: str = ""  # the lines at the source, if they differ: "lines 9-39", "a/util.py lines 3-62"
     is_earlier: bool = False  # a later call has the same label
     same_file: bool = False  # the same file as the omitted lines, already named by the marker
+    is_whole: bool = False  # it shows all lines of the file
     form: str = ""  # the form of the lines there, if it differs from this output: "without numbers", "within a diff"
     file: str = ""  # the name of the file that a tool read or wrote
     heading: str = ""  # in a restored section: the heading above the lines, if they are not lines of a file
@@ -79,8 +80,8 @@ def _markers_in(line: str, session_tag: str) -> Iterator[str]:
     """
     beginning, last, done = re.compile(_beginning(session_tag)), line.rfind("]"), 0
     while (found := beginning.search(line, done)) and found.end() <= last:
-        end = line.find(_ENDS, found.end())
-        done = last + 1 if end < 0 else end + len(_ENDS)
+        end = _ASKS.search(line, found.end())
+        done = end.end() if end else last + 1
         yield line[found.start() : done]
 
 
@@ -128,10 +129,13 @@ def write_marker(name: str, word: str, what: str, sources: Sequence[Source], not
     `name`: the session's tag and the number of the call. `note` follows the sources. `end` is `ASK_AGAIN`, or says what
     the command did.
     """
-    if len(sources) > 1 and all(source.origin is Origin.RESULT for source in sources):
-        where = "above: " + "; ".join(_where(source, "in ") for source in sources)
+    same = "same as " if word == LEFT_OUT else ""  # the other words say so themselves
+    if len(sources) == 1:
+        where = same + _where(sources[0])
+    elif all(source.origin is not Origin.RESTORED for source in sources):
+        where = f"{same}above: " + "; ".join(_where(source, "in ") for source in sources)
     else:
-        where = "; ".join(map(_where, sources))
+        where = same.replace(" as ", " as: ") + "; ".join(map(_where, sources))
     return f"[{word} {name}: {what}, {where}{note}; {end}]"
 
 
@@ -141,10 +145,11 @@ def write_moved(marker: str, what: str, section: str) -> str:
     return write_marker(name_in(marker), LEFT_OUT, what, [source], "", ASK_AGAIN)
 
 
-def write_gone(marker: str, what: str) -> str:
-    """Return the text that replaces a `marker` for `what` if its source has left the conversation."""
-    end = f"; {ASK_AGAIN}" if marker.endswith(f"; {ASK_AGAIN}]") else ""
-    return f"[{_GONE} {name_in(marker)}: {what} omitted here; the source left the conversation{end}]"
+def write_gone(marker: str, what: str, count: int) -> str:
+    """Return the text that replaces a `marker` for `what`, `count` lines, if its source has left the conversation."""
+    end = f"; {ASK_AGAIN}" if _ASKS.search(marker) else ""
+    gone = "was omitted here and is no longer above" if count == 1 else "were omitted here and are no longer above"
+    return f"[{_GONE} {name_in(marker)}: {what} {gone}{end}]"
 
 
 def name_in(marker: str) -> str:
@@ -218,8 +223,12 @@ def _where(source: Source, above: str = "above in ") -> str:
 def _name_tool(source: Source) -> str:
     """Return words such as `read of app.py 5-30`. Return "" for a command.
 
-    If the file is the marker's own, return `read of 5-30` or just `read`.
+    If the file is the marker's own, return `read of 5-30` or `read of the whole file`.
     """
     tool, path, span = split_tool(source.label)
-    name = "" if source.same_file else source.file or name_of(path)
+    name = source.file or name_of(path)
+    if source.same_file and (span or tool == "write"):
+        name = ""
+    elif source.same_file and source.is_whole:
+        name = "the whole file"
     return " of ".join(filter(None, (tool, f"{name} {span}".strip()))) if tool else ""

@@ -6,7 +6,7 @@ import itertools
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from readcache.core.judging import marker
@@ -15,7 +15,7 @@ from readcache.core.model.call import shown_label
 from readcache.core.model.events import Origin
 from readcache.core.model.key_view import Delivery
 from readcache.core.model.spans import Span, Spans, merge_spans
-from readcache.core.model.text import DIFF, ELISION, shows_numbers, split_lines
+from readcache.core.model.text import DIFF, ELISION, bodies, shows_numbers, split_lines
 
 # Files, spans of their lines, and spans at the sources that a marker names. More are hard to read. With eight spans at
 # the sources, `max` saves up to 0.3 points more of all output.
@@ -54,6 +54,30 @@ def make_omissions(matches: Sequence[Match]) -> tuple[Omission, ...]:
         else:
             groups.append([match])
     return tuple(Omission(group[0].low, group[-1].high, group) for group in groups)
+
+
+def leave_text_at_end(omissions: Sequence[Omission], lines: Sequence[str]) -> tuple[Omission, ...]:
+    """Return the omissions. If only line numbers would follow the last one, let it end before the last line with text.
+
+    A read tool ends a file with the number of an empty line, which the source may not show.
+    """
+    last = omissions[-1] if omissions else None
+    sep = last.matches[-1].mapped.sep if last else None
+    if last is None or sep is None or last.high == len(lines) or not _are_numbers(lines[last.high :], sep):
+        return tuple(omissions)
+    high = last.high - 1
+    while high > last.low and _are_numbers(lines[high : high + 1], sep):
+        high -= 1
+    matches = [replace(match, high=min(match.high, high)) for match in last.matches if match.low < high]
+    return (*omissions[:-1], *([Omission(last.low, high, matches)] if matches else []))
+
+
+def _are_numbers(lines: Sequence[str], sep: str) -> bool:
+    """Return True if the lines are numbers and nothing else. A host may have removed what follows the last number."""
+    return all(
+        not body.strip() or (body == line and line.strip().isdigit())
+        for line, body in zip(lines, bodies(lines, sep), strict=True)
+    )
 
 
 def describe(matches: Sequence[Match]) -> list[LinesThere] | None:

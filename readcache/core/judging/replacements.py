@@ -2,7 +2,12 @@
 
 For lines 5 to 30 of a file, which one `cat` showed and which are not known to have changed since:
 
-    [UNCHANGED 7f3a.12: app.py lines 5-30, above in "cat src/app.py"; repeat to see]
+    [UNCHANGED 7f3a.12: app.py lines 5-30, above in "cat src/app.py"; repeat this call to see]
+
+If the file may have been written since, the marker says that these lines are the same, and nothing of the file. If
+another line is known to have changed, it says so of other lines:
+
+    [LEFT_OUT 7f3a.12: app.py lines 5-30, same as above in "cat src/app.py" (other lines changed); repeat this call …]
 """
 
 from __future__ import annotations
@@ -32,14 +37,13 @@ from readcache.core.judging.omissions import (
 )
 from readcache.core.model.call import Call, split_tool
 from readcache.core.model.claims import is_blob
-from readcache.core.model.events import MappedSpan, MarkerRecord, Origin, SourceSpan
+from readcache.core.model.events import Delivered, MappedSpan, MarkerRecord, Origin, SourceSpan
 from readcache.core.model.key_view import Delivery, VisibleSpan
-from readcache.core.model.spans import Spans, merge_spans
-from readcache.core.model.text import GREP, count_lines, digest, digest_lines, path_in
+from readcache.core.model.spans import Spans, merge_spans, subtract
+from readcache.core.model.text import GREP, bodies, count_lines, digest, digest_lines, path_in
 from readcache.core.model.view import View
 
-_CHANGED = ", changed since"
-_MAYBE_CHANGED = ", maybe changed since"  # the agent wrote the file, or may have: the effect is not known
+_OTHERS_CHANGED = " (other lines changed)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +78,12 @@ def make_replacements(view: View, call: Call, judgement: Judgement, tag: str, mo
 def end_of(call: Call) -> str:
     """Return the end of a marker, which says how to get the bytes.
 
-    A command that may do more than read would do it twice if it were repeated. Its marker says that it ran, and its
+    A command that may do more than read would do it twice if it were repeated. Its marker says that it ran now, and its
     exit status. A marker always reports that a command failed, even if all its output was seen before.
     """
     if call.reading.only_reads:
         return f"exit {call.exit_code}; {marker.ASK_AGAIN}" if call.exit_code else marker.ASK_AGAIN
-    return "it ran" if call.exit_code is None else f"it ran, exit {call.exit_code}"
+    return "ran now" if call.exit_code is None else f"ran now, exit {call.exit_code}"
 
 
 def _source(view: View, delivery: Delivery) -> marker.Source:
@@ -96,8 +100,7 @@ def _identical(view: View, call: Call, judgement: Judgement, identical: Delivery
     stale = any(view.was_written_since(key, identical) for key in call.reading.keys)
     word = marker.UNCHANGED if identical.event.label == call.label and not stale else marker.LEFT_OUT
     what = f"this output, {count} line{'s' if count > 1 else ''}"
-    note = _MAYBE_CHANGED if stale else ""
-    text = marker.write_marker(name, word, what, [_source(view, identical)], note, end_of(call))
+    text = marker.write_marker(name, word, what, [_source(view, identical)], "", end_of(call))
     span = SourceSpan(identical.event.call_id, identical.event.origin, 0, count, digest_lines(judgement.lines))
     return Replacement(
         0, count, MarkerRecord(0, None, 1, count, (identical.event.call_id,), wording=text, source_spans=(span,))
@@ -115,8 +118,9 @@ def _replacement(view: View, call: Call, judgement: Judgement, omission: Omissio
     names = name_files(view, list(paths))
     files = named_lines(matches)
     what = _what(files, omission, names) + selected
-    note = _note(view, judgement, matches)
-    word = _word(call, judgement, omission, note)
+    is_old = is_outdated(view, matches, judgement.changed)
+    note = _OTHERS_CHANGED if is_old and _have_others_changed(view, call, judgement, matches) else ""
+    word = _word(call, judgement, omission, is_old=is_old)
     text = marker.write_marker(name, word, what, list(_sources(view, described, files, names)), note, end_of(call))
     mapped, path, start = matches[0].mapped, None, omission.low + 1
     if all(match.mapped is mapped for match in matches) and len(mapped.keys) == 1 and mapped.first > 0:
@@ -133,8 +137,9 @@ def _replacement(view: View, call: Call, judgement: Judgement, omission: Omissio
 # ---------------------------------------------------------------- the word
 
 
-def _word(call: Call, judgement: Judgement, omission: Omission, note: str) -> str:
-    if note or not all(map(_is_at_same_lines, omission.matches)):
+def _word(call: Call, judgement: Judgement, omission: Omission, *, is_old: bool) -> str:
+    """Return the first word of the marker. `is_old`: the file has changed, or may have, since a source."""
+    if is_old or not all(map(_is_at_same_lines, omission.matches)):
         return marker.LEFT_OUT
     everything = (omission.low, omission.high) == (0, len(judgement.lines))
     is_file = (
@@ -162,11 +167,42 @@ def _has_same_bytes(call: Call, matches: Sequence[Match]) -> bool:
     return same_end and all(match.mapped.sep == match.visible.mapped.sep for match in matches)
 
 
-def _note(view: View, judgement: Judgement, matches: Sequence[Match]) -> str:
-    of_file = (match for match in matches if match.visible.mapped.keys)
-    if any(key in judgement.changed for match in of_file for key in match.mapped.keys):
-        return _CHANGED
-    return _MAYBE_CHANGED if is_outdated(view, matches, judgement.changed) else ""
+def _have_others_changed(view: View, call: Call, judgement: Judgement, matches: Sequence[Match]) -> bool:
+    """Return True if this output proves that other lines of the file changed after a source of these matches.
+
+    Only text in the same rendering proves it.
+    """
+    if not all(match.mapped.first and match.mapped.keys == match.visible.mapped.keys for match in matches):
+        return False  # "other lines" would not name their file
+    omitted = merge_spans(map(file_span, matches))
+    sources = dict.fromkeys((match.visible.delivery, match.mapped.keys) for match in matches)
+    return any(
+        subtract(((number, number),), omitted)
+        for delivery, keys in sources
+        if delivery.is_rendered_as(call.rendering)
+        for number in _changed_lines(view, judgement, delivery, keys)
+    )
+
+
+def _changed_lines(view: View, judgement: Judgement, source: Delivery, keys: tuple[str, ...]) -> Iterator[int]:
+    """Yield the number of each line of the file that has another text in this output than at the source.
+
+    A line does not count if one text is only shorter or indented in another way: a tool may have truncated it.
+    """
+    for ours, theirs in itertools.product(judgement.source_map, source.event.source_map):
+        low = max(ours.first, theirs.first)
+        count = min(ours.first + ours.count, theirs.first + theirs.count) - low
+        if not (ours.keys == theirs.keys == keys and ours.first and theirs.first and count > 0):
+            continue
+        here = bodies(judgement.lines[ours.at : ours.at + ours.count], ours.sep)[low - ours.first :][:count]
+        there = view.bodies(VisibleSpan(source, theirs))[low - theirs.first :][:count]
+        for number, line, other in zip(itertools.count(low), here, there):
+            if line != other and not _is_part(line.strip(), other.strip()):
+                yield number
+
+
+def _is_part(line: str, other: str) -> bool:
+    return line.startswith(other) or other.startswith(line)
 
 
 # ---------------------------------------------------------------- what and where
@@ -228,8 +264,16 @@ def _sources(
         words = _there(there, names, is_named=files is not None)
         source = _source(view, there.matches[0].visible.delivery)
         heading = "" if all(map(number_there, there.matches)) else heading_of(there.matches[0])
-        source = replace(source, there=words, same_file=same, form=there.form, heading=heading)
+        is_whole = same and _is_whole(there.matches[0].visible.event, there.matches[0].mapped.keys)
+        source = replace(source, there=words, same_file=same, is_whole=is_whole, form=there.form, heading=heading)
         yield replace(source, lines=lines, of_output=of_output)
+
+
+def _is_whole(event: Delivered, keys: tuple[str, ...]) -> bool:
+    """Return True if the text is all lines of the file and nothing else."""
+    spans = [mapped for mapped in event.source_map if mapped.keys == keys]
+    is_complete = sum(mapped.count for mapped in spans) == count_lines(event.text)
+    return is_complete and spans[0].first == 1 and bool(spans[-1].eof or spans[-1].sep)
 
 
 def _there(there: LinesThere, names: dict[str, str], *, is_named: bool) -> str:

@@ -227,16 +227,16 @@ def score_of_rest(result: Result, parts: Parts) -> float:
 def reasons_for_file(result: Result, path: str) -> str:
     """Return the evidence in words, for lines of a file."""
     trace = result.traces[path]
-    done = (("shown", trace.shown), ("named", trace.named), ("written", trace.written))
+    done = (("last read", trace.shown), ("mentioned", trace.named), ("edited", trace.written))
     return ", ".join(f"{what} {_ago(ago)}" for what, ago in done if ago)
 
 
 def reasons_for_rest(result: Result, parts: Parts) -> str:
     """Return the evidence in words, for the other lines."""
     absent = f"; {file_names(parts.absent)} does not have these lines now" if parts.absent else ""
-    changed = f"; {file_names(result.changed)} changed since" if result.changed else ""
+    changed = f"; {file_names(result.changed)} has changed since" if result.changed else ""
     count = result.written_since
-    written = f"; {count} file{'s' * (count > 1)} written since" if count else ""
+    written = f"; {count} file{'s were' if count > 1 else ' was'} edited since" if count else ""
     return _ago(result.age) + (absent or changed or written)
 
 

@@ -154,7 +154,7 @@ def _item(candidate: Candidate, start: int, end: int, body: str, tokens: int = 0
     if source.command is not None:
         source_map = tuple(mapped for mapped in source.source_map if mapped.at + mapped.count <= end)
         return RestoreItem(None, None, None, body, tokens, candidate.why, source.bytes, source.command, source_map)
-    why = candidate.why + ("" if source.bytes is Bytes.CURRENT else f"; {source.bytes.value}")
+    why = candidate.why + (f"; {source.bytes.words}" if source.bytes.words else "")
     return RestoreItem(source.path, start, end, body, tokens, why, source.bytes)
 
 

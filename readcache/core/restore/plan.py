@@ -16,7 +16,7 @@ from readcache.core.model.text import printable
 
 LONGEST_COMMAND = 80  # characters of a title
 HEADING = "Files restored after compaction"
-NOTHING_RESTORED = "No file had to be restored after the compaction."
+NOTHING_RESTORED = "No files needed to be restored after the compaction."
 
 
 class Bytes(enum.Enum):
@@ -25,6 +25,11 @@ class Bytes(enum.Enum):
     CURRENT = "current"  # as they are on disk
     SEEN = "last seen"  # as they were shown; nothing is known to have changed them
     OUTDATED = "last seen, written since"  # as they were shown before a write; never the source of a marker
+
+    @property
+    def words(self) -> str:
+        """The words of a heading; "" for lines as they are on disk."""
+        return {Bytes.SEEN: "as last seen", Bytes.OUTDATED: "as last seen; the file was edited later"}.get(self, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +124,12 @@ class Compaction:
 def _title(item: RestoreItem, before: RestoreItem | None) -> str:
     """Return the line above an item. Only a file's first range has the whole path and the reasons above it."""
     if item.command is not None:
-        return f"Output of `{printable(_shortened(item.command))}`, {item.why}"
+        return f"Output of `{printable(_shortened(item.command))}` from {item.why}"
     lines = f"line {item.start}" if item.start == item.end else f"lines {item.start}-{item.end}"
     if before is None or item.path != before.path:
         return f"{printable(item.path or '')} {lines}: {item.why}"
-    return f"{file_names([item.path or ''])} {lines}" + ("" if item.bytes is before.bytes else f" ({item.bytes.value})")
+    words = "" if item.bytes is before.bytes else f" ({item.bytes.words or 'as on disk now'})"
+    return f"{file_names([item.path or ''])} {lines}{words}"
 
 
 def _shortened(command: str) -> str:

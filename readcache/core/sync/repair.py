@@ -127,7 +127,7 @@ def repair_markers(view: View, event: Delivered, lost: Sequence[MarkerRecord], r
             text = marker.write_moved(record.wording, what_of(record), restored.label)
             markers.append(replace(record, sources=(restored.call_id,), wording=text, source_spans=(span,)))
         else:
-            text = marker.write_gone(record.wording, what_of(record))
+            text = marker.write_gone(record.wording, what_of(record), record.end - record.start + 1)
             markers.append(replace(record, sources=(), wording=text, source_spans=()))
         line = lines[record.line]
         start, end = marker.find_span(line, record.wording) or (0, len(line))
@@ -140,7 +140,7 @@ def what_of(record: MarkerRecord) -> str:
     """Return a description of the lines that a marker replaces."""
     if record.path is not None:
         return marker.name_lines(record.path, [(record.start, record.end)])
-    return f"lines {record.start}-{record.end} of this output"
+    return f"{marker.spell_lines([(record.start, record.end)])} of this output"
 
 
 def _span_in_section(view: View, record: MarkerRecord, restored: Delivered) -> SourceSpan | None:

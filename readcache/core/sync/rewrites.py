@@ -94,7 +94,8 @@ class LoggedMarkers:
         new = [each.lines for each in known if each.event.call_id not in delivered]
         if new and new[0] is not None and all(lines == new[0] for lines in new):
             return "\n".join(new[0])
-        return marker.write_gone(known[-1].record.wording, what_of(known[-1].record))
+        record = known[-1].record
+        return marker.write_gone(record.wording, what_of(record), record.end - record.start + 1)
 
     def _read(self, log: Iterable[Event], tag: str) -> None:
         texts: dict[tuple[str, Origin], str] = {}

@@ -50,6 +50,7 @@ def conversations_in(path: str) -> list[list[Recording]]:
 def replayed_session(readers: Sequence[Recording], policy: Policy) -> Session:
     """Return a session in memory that has received the whole recording. Its `events` has the events of every reader,
     without times, because not every transcript says when a result came."""
+    policy = replace(policy, model=policy.model or readers[0].model)  # so that `replay` judges alike
     first = Session("/", session_id=readers[0].name, policy=policy, local=False, clock=lambda: 0.0)
     agent = next((recording for recording in readers if recording.reader == first.agent_id), None)
     for recording in readers:

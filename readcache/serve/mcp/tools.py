@@ -94,7 +94,7 @@ class McpTools:
     async def _compacted(self, call: McpCall, keep: Sequence[str] = (), restored: object = None) -> Result:
         plan = None if restored is None else RestorePlan.from_dict(restored)
         done = call.session.compacted(keep=keep, restored=plan)
-        text = "Nothing is left out any more because of what is gone."
+        text = "Lines that are no longer in the conversation are sent again if you request them."
         return _result([text], {"restored_id": done.restored_id or "", "rewrites": done.rewrites})
 
     async def _stats(self, call: McpCall) -> Result:

@@ -113,7 +113,7 @@ def test_a_read_is_covered_by_a_copy_that_was_shown() -> None:
     session = Session("/w")
     session.observe("cat f", TEXT, call_id="f")
     reply = session.observe("cat old/g", "a first line\n" + TEXT)
-    assert 'g lines 2-61, above in "cat f" as f lines 1-60;' in reply.text
+    assert 'g lines 2-61, same as above in "cat f" as f lines 1-60;' in reply.text
 
 
 def test_a_read_is_covered_by_the_diff_that_the_agent_looked_at_after_its_edit() -> None:

@@ -107,7 +107,7 @@ def test_an_output_says_how_many_files_were_written_since(session: Session) -> N
     session.run("grep -rn number .")
     edit(session, "the agent")
     (item,) = session.restore_plan().items
-    assert item.why == "2 calls ago; 1 file written since"
+    assert item.why == "2 calls ago; 1 file was edited since"
 
 
 def test_each_heading_names_the_file_or_the_command(session: Session) -> None:
@@ -118,7 +118,7 @@ def test_each_heading_names_the_file_or_the_command(session: Session) -> None:
     assert [re.split(":|,", heading)[0] for heading in headings] == [
         f"{session.root}/a lines 1-10",
         "a lines 15-25",
-        "Output of `ls -l /; seq 100 199`",
+        "Output of `ls -l /; seq 100 199` from 1 call ago",
     ]
 
 

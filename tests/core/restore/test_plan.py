@@ -85,7 +85,7 @@ def test_showings_of_different_old_states_are_not_put_together(session: Session)
 def test_without_a_disk_the_section_says_that_the_bytes_are_those_last_seen(session: Session) -> None:
     session.observe("cat f", text())
     plan = session.restore_plan()
-    assert plan.items[0].why.endswith("; last seen")
+    assert plan.items[0].why.endswith("; as last seen")
     assert plan.items[0].why in plan.render()
 
 
@@ -98,14 +98,16 @@ def test_lines_that_were_left_out_since_a_diff_had_them_are_put_back_too(session
     (item,) = (item for item in session.restore_plan().items if item.kind == "lines")
     assert (item.path, item.start, item.end, item.text) == ("/w/f", 1, 60, text().rstrip("\n"))
     session.wrote("f")
-    assert "written since" in next(item.why for item in session.restore_plan().items if item.kind == "lines")
+    assert "the file was edited later" in next(
+        item.why for item in session.restore_plan().items if item.kind == "lines"
+    )
 
 
 def test_lines_from_before_a_write_say_so_and_are_found_by_their_text_alone(session: Session) -> None:
     session.observe("cat f", text())
     session.wrote("/w/f")
     plan = session.restore_plan()
-    assert plan.items[0].why.endswith("; last seen, written since")
+    assert plan.items[0].why.endswith("; as last seen; the file was edited later")
     assert plan.source_map() == ()
     session.compacted(restored=plan)
     assert not session.view.covers("/w/f", 1, 1)

@@ -43,7 +43,7 @@ def test_a_file_that_the_agent_names_comes_before_files_read_later(session: Sess
     wait(session)
     session.observe(command, "")
     assert first(session) == "/w/a.py"
-    assert "named 1 call ago" in session.restore_plan().items[0].why
+    assert "mentioned 1 call ago" in session.restore_plan().items[0].why
 
 
 def test_arguments_of_other_tools_name_files_too(session: Session) -> None:
@@ -86,7 +86,7 @@ def test_a_file_that_the_agent_wrote_comes_before_one_that_it_looked_at_later(se
     wait(session)
     session.wrote("/w/a.py")
     assert first(session) == "/w/a.py"
-    assert "written 1 call ago" in session.restore_plan().items[0].why
+    assert "edited 1 call ago" in session.restore_plan().items[0].why
 
 
 def test_what_an_earlier_compaction_took_may_come_back_at_the_next(session: Session) -> None:
@@ -114,7 +114,7 @@ def test_a_write_of_another_reader_is_dated_by_the_calls_of_this_one(session: Se
     session.observe("true", "")
     items = session.restore_plan().items
     assert "internal_error" not in session.stats()
-    assert "written 2 calls ago" in next(item.why for item in items if item.path == "/w/a.py")
+    assert "edited 2 calls ago" in next(item.why for item in items if item.path == "/w/a.py")
 
 
 def test_what_the_harness_cut_away_was_never_shown(session: Session) -> None:
@@ -128,7 +128,7 @@ def test_a_restored_section_is_no_reason_to_restore_its_lines_again(session: Ses
     for n in range(20):
         session.observe(f"echo {n}", f"{n}\n")
     session.compacted(restored=session.restore_plan(budget=ROOM))
-    assert "shown 22 calls ago" in session.restore_plan(budget=ROOM).items[0].why
+    assert "last read 22 calls ago" in session.restore_plan(budget=ROOM).items[0].why
 
 
 def test_lines_for_which_a_marker_stands_that_stays_come_first(session: Session) -> None:
@@ -156,7 +156,7 @@ def test_a_plan_says_why_each_file_was_open(session: Session) -> None:
     show(session, "a.py")
     session.observe("git log a.py", "")
     plan = session.restore_plan()
-    why = "shown 2 calls ago, named 1 call ago, written 3 calls ago; last seen"
+    why = "last read 2 calls ago, mentioned 1 call ago, edited 3 calls ago; as last seen"
     assert plan.items[0].why == why
     assert f"### /w/a.py lines 1-60: {why}\n" in plan.render()
 
@@ -174,7 +174,7 @@ def test_calls_of_the_message_list_that_nobody_told_of_name_files_too(session: S
     for plan in (session.restore_plan(messages=messages), (session.sync(messages), session.restore_plan())[1]):
         positions = [item.path for item in plan.items]
         assert positions.index("/w/a.py") < positions.index("/w/d.py")
-        assert "### /w/a.py lines 1-60: shown 6 calls ago, named 1 call ago" in plan.render()
+        assert "### /w/a.py lines 1-60: last read 6 calls ago, mentioned 1 call ago" in plan.render()
 
 
 def turn(call_id: str, name: str, arguments: dict[str, str], result: str) -> list[dict[str, object]]:
@@ -197,7 +197,7 @@ def test_the_result_of_a_command_comes_back_as_it_was_with_its_command_and_age(s
     item = next(item for item in plan.items if item.kind == "result")
     assert (item.path, item.start, item.end, item.command) == (None, None, None, "pytest -q")
     assert item.text + "\n" == output
-    assert "### Output of `pytest -q`, 2 calls ago\n" + output in plan.render()
+    assert "### Output of `pytest -q` from 2 calls ago\n" + output in plan.render()
 
 
 def test_of_one_command_the_newest_result_comes_back(session: Session) -> None:
@@ -218,7 +218,7 @@ def test_a_result_names_the_files_of_its_lines_that_changed_since(session: Sessi
     session.observe("git diff", f"--- a/a.py\n+++ b/a.py\n@@ -0,0 +1,20 @@\n{added}")
     session.wrote("/w/a.py")
     item = next(item for item in session.restore_plan().items if item.command)
-    assert item.why == "2 calls ago; a.py changed since"
+    assert item.why == "2 calls ago; a.py has changed since"
 
 
 def test_a_result_whose_unnumbered_lines_may_have_changed_says_so(session: Session) -> None:
