@@ -41,6 +41,7 @@ def explain_command(options: argparse.Namespace, settings: Settings) -> int:
     path, at = options.path, options.at
     with open_recorded(settings, at) as (session, cursor):
         view, records = cursor.view, cursor.past
+        files = [] if at else session.files()
     key = path if path.startswith("git:") else canonical_path(path, os.getcwd())
     own = [record for record in records if record.agent_id == session.agent_id]
     shown = [(r, r.event) for r in own if isinstance(r.event, Delivered) and _shows(r.event, key)]
@@ -48,6 +49,9 @@ def explain_command(options: argparse.Namespace, settings: Settings) -> int:
     say(f"{key} in session {session.session_id}, agent {session.agent_id}{then}")
     _section("shown", [_shown_line(record, event, view, key) for record, event in shown])
     _section("visible then" if at else "visible now", _visible_lines(view.key(key)))
+    for file in (file for file in files if file.path == key):
+        state = "has the visible lines" if file.on_disk else "does not have the visible lines"
+        say(f"  disk: {state}" + (f"; SHA-256 of the version shown: {file.hash}" if file.hash else ""))
     was_asked = _explain_last_read(own, key)
     _section("writes seen", [_in_line(record) for record in records if _writes(record.event, key)])
     if failures := [_in_line(record) for record in own if isinstance(record.event, Failed)]:

@@ -54,7 +54,7 @@ def open_recorded(settings: Settings, at: str | None = None) -> Iterator[tuple[S
     spec = settings.store_spec()
     require_recorded(spec)
     session_id = settings.session or _newest(spec)
-    with Session(os.getcwd(), session_id=session_id, agent_id=settings.agent, store=spec) as session:
+    with Session(os.getcwd(), session_id=session_id, agent_id=settings.agent, store=spec, local=True) as session:
         records = session.events()
         agents = sorted({record.agent_id for record in records})
         if not records:

@@ -167,6 +167,14 @@ class PrunableResult:
         is_complete = sum(mapped.count for mapped in self.source_map) == count_lines(self.call.result.text)
         return (is_complete or self.call.use.kind == "read") and bool(name_spans(self.source_map))
 
+    @cached_property
+    def only_file(self) -> str | None:
+        """The path of the only file that the result shows. None if it is no read, or may show several files."""
+        keys = {key for mapped in self.source_map for key in mapped.keys}
+        if len(keys) == 1 and self.shows_only_files():
+            return keys.pop()
+        return self.call.file if self.call.use.kind == "read" else None
+
     def note(self, why: str, *, may_be_asked_again: bool = True) -> None:
         """Replace the result with a note, if the result is at least `GAIN` times as long.
 
@@ -241,14 +249,15 @@ def _duplicate_outputs(work: Work) -> None:
             continue
         # Every comparison is with results that stay, so that no result is dropped for one that is dropped, too.
         if not one.call.result.is_error and one.may_go():
-            if kept.contains(text, one.source_map):
+            file = one.only_file
+            if kept.contains(text, one.source_map) or (file is not None and kept.contains_part(file, text)):
                 one.note("; shown again later, byte for byte")
             elif text in truncated:
                 one.note("; a later copy was kept in shortened form")
         if one.will_be_truncated():  # only its two ends stay
             truncated.add(text)
         elif not one.is_noted:
-            kept.add(text, one.source_map)
+            kept.add(text, one.source_map, one.only_file)
 
 
 def _oversized_outputs(work: Work) -> None:

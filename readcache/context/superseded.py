@@ -23,10 +23,14 @@ class KeptResults:
         self._lines: list[frozenset[str]] = []  # all lines of each result
         # (line, must its number be printed?) -> the index in `_lines` of the first result that contains it
         self._sources: dict[tuple[Line, bool], int] = {}
+        self._of_file: dict[str, set[str]] = {}  # file -> the texts of its reads, as `_as_lines` writes them
 
-    def add(self, text: str, source_map: Sequence[MappedSpan]) -> None:
-        """Add a result. `source_map`: the file lines in its text."""
+    def add(self, text: str, source_map: Sequence[MappedSpan], file: str | None = None) -> None:
+        """Add a result. `source_map`: the file lines in its text. `file`: the only file that it shows, if known."""
         lines = split_lines(text)
+        if file is not None:
+            without_numbers = [line for _, (_, _, line), _ in file_lines(lines, source_map)]
+            self._of_file.setdefault(file, set()).update(map(_as_lines, (lines, without_numbers)))
         for _, line, is_numbered in file_lines(lines, source_map):
             for needs_number in {False, is_numbered}:
                 self._sources.setdefault((line, needs_number), len(self._lines))
@@ -52,6 +56,17 @@ class KeptResults:
             rest.discard(at)
         around = frozenset().union(*(self._lines[source] for source in sources))
         return bool(sources) and all(lines[at] in around for at in rest)
+
+    def contains_part(self, file: str, text: str) -> bool:
+        """Return True if the lines of the text are consecutive lines of one kept read of the file. The numbers of the
+        lines need not be known."""
+        part = _as_lines(split_lines(text))
+        return any(part in whole for whole in self._of_file.get(file, ()))
+
+
+def _as_lines(lines: Sequence[str]) -> str:
+    """Return the lines as one text in which each line has a newline before and after it."""
+    return "\n" + "".join(f"{line}\n" for line in lines)
 
 
 def file_lines(lines: list[str], source_map: Sequence[MappedSpan]) -> Iterator[tuple[int, Line, bool]]:

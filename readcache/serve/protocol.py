@@ -307,9 +307,12 @@ METHODS: dict[str, Method] = {
         edges_only=FLAG,
     ),
     "observe_tool": _method("name output", _reply, name=TEXT, arguments=OBJECT, **_TOOL),
-    "run": _method("command", _executed, command=TEXT, **_CALL, cwd=TEXT, env=fields.NAMES, timeout=fields.SECONDS),
-    "read": _method("path", _executed, path=TEXT, **_CALL, **_LINES, numbered=FLAG, fresh=FLAG),
+    "run": _method(
+        "command", _executed, command=TEXT, **_CALL, cwd=TEXT, env=fields.NAMES, timeout=fields.SECONDS, max_chars=LINE
+    ),
+    "read": _method("path", _executed, path=TEXT, **_CALL, **_LINES, numbered=FLAG, fresh=FLAG, max_lines=LINE),
     "wrote": _method("path", _nothing, path=TEXT, content=TEXT, call_id=TEXT),
+    "observe_file": _method("path text", _nothing, path=TEXT, text=TEXT, message_id=TEXT),
     "settle": _method("call_id text", _nothing, call_id=TEXT, text=TEXT),
     "commit": _method("call_id", _nothing, call_id=TEXT),
     "missed": _method("count why", _nothing, count=LINE, why=TEXT),
@@ -328,6 +331,7 @@ METHODS: dict[str, Method] = {
     "fork": _method("name", name=NAME, inherit=FLAG),
     "events": _method("", _same, _events, after=LINE),
     "stats": _method(),
+    "files": _method("", lambda files: {"files": as_json(files)}),
     "markers_in": _method("text", _as("markers"), text=TEXT),
     "close": _method(),
 }

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from readcache.core.judging import marker
-from readcache.core.judging.writes import tool_write
+from readcache.core.judging.writes import pasted_file, tool_write
 from readcache.core.model.errors import StoreError, UsageError
 from readcache.core.model.events import MADE_UP_ID, Delivered, Moment, Record
 from readcache.core.model.paths import canonical_path, matches_any
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from readcache.core.messages.messages import Message
     from readcache.core.restore.plan import Compaction, RestorePlan
     from readcache.session.disk.changes import Change, SeenFiles
+    from readcache.session.disk.shown import ShownFile
 
 M = TypeVar("M", bound=Mapping[str, Any])  # a message of the harness's list, with any declared type
 
@@ -53,6 +54,15 @@ class Conversation:
             content = None
         self.reader.tell(name, lambda view: tool_write(view, self.policy, name, key, content))
         self._tell_watch(name, lambda seen, view: seen.wrote(view, key, name, local=bool(self._is_local)))
+
+    def observe_file(self, path: str | os.PathLike[str], text: str, *, message_id: str | None = None) -> None:
+        """Record that the harness put a whole file into a message, such as one that the user attached. Its lines are
+        visible. `text`: the file as the message contains it, without line numbers. `message_id`: the ID of the message.
+        A compaction keeps the text if its `keep` has this ID, and `sync` if the list has the text."""
+        key, name = canonical_path(os.fsdecode(path), self.root), self._call_id(message_id)
+        key = without_dots(key) if self._is_local else key
+        if not any(matches_any(path, self.policy.protected) for path in self._links((key,), self.root)):
+            self.reader.tell(name, lambda view: pasted_file(view, self.policy, name, key, text))
 
     def settle(self, call_id: str, text: str) -> None:
         """Record the text that the harness finally showed for that call, or for that restored section. Only lines in
@@ -233,6 +243,15 @@ class Conversation:
         saved tokens are net of markers, and net of bounces: omissions whose bytes the reader requested again right
         after."""
         return dict(sorted(self.view.calls.counts.items()))
+
+    def files(self) -> list[ShownFile]:
+        """Return the files with lines that this reader can see, by path. Each has the lines, the call, and whether the
+        disk still has them. Each file is read once if the files are on this machine."""
+        from readcache.session.disk.shown import shown_files
+
+        view = self.view
+        with self.reader.log.lock:  # nobody may fold in the meantime
+            return shown_files(view, local=bool(self._is_local))
 
     def markers_in(self, text: str) -> list[str]:
         """Return this session's markers and pruning notes in `text`, so that a harness can refuse to write one into a

@@ -17,7 +17,17 @@ from typing import Any
 
 from readcache.core.judging.compose import pass_through
 from readcache.core.judging.protect import possible_files
-from readcache.core.model.call import BASH, READ, Call, command_call, framed, other_call, read_call, without_reminders
+from readcache.core.model.call import (
+    BASH,
+    READ,
+    Call,
+    command_call,
+    framed,
+    other_call,
+    read_call,
+    with_frame,
+    without_reminders,
+)
 from readcache.core.model.claims import Reading, with_keys, without_first
 from readcache.core.model.errors import StoreError
 from readcache.core.model.paths import canonical_path
@@ -31,6 +41,7 @@ from readcache.log.reader import Confirm, Reader
 from readcache.log.store import Store, open_store
 from readcache.session.conversation import Conversation, new_id
 from readcache.session.disk.files import read_lines, without_dots
+from readcache.session.limits import first_chars, first_lines
 from readcache.session.wrap import wrap, wrap_write
 
 PYTHON = "python"  # the host of a session that a program created and no adapter named
@@ -90,13 +101,15 @@ class Session(Conversation):
         call_id: str | None = None,
         batch: str | None = None,
         commit: bool = True,
+        max_chars: int | None = None,
     ) -> Reply:
         """Run `command` with bash, and return the reply that the agent should see.
 
         `cwd` is relative to the session's root. `timeout` is in seconds. After it the command is killed, and the exit
-        status is 124. `commit`: as for `observe`.
+        status is 124. `commit`: as for `observe`. `max_chars`: of a longer output, show the first lines up to this
+        number of characters, and one line that says how much is not shown.
         """
-        return self._run(command, cwd, env, timeout, call_id, batch, commit, self.reader.log.now())
+        return self._run(command, cwd, env, timeout, call_id, batch, commit, max_chars, self.reader.log.now())
 
     async def arun(
         self,
@@ -108,12 +121,13 @@ class Session(Conversation):
         call_id: str | None = None,
         batch: str | None = None,
         commit: bool = True,
+        max_chars: int | None = None,
     ) -> Reply:
         """Await `run`. If the task is cancelled, the command is killed, and nothing of it counts as shown."""
         from readcache.session.threads import in_thread
 
         began = self.reader.log.now()  # the thread may start much later
-        run = functools.partial(self._run, command, cwd, env, timeout, call_id, batch, commit, began)
+        run = functools.partial(self._run, command, cwd, env, timeout, call_id, batch, commit, max_chars, began)
         return await in_thread(run, undo=lambda reply: self.reader.forget(reply.call_id))
 
     def _run(
@@ -125,6 +139,7 @@ class Session(Conversation):
         call_id: str | None,
         batch: str | None,
         commit: bool,
+        max_chars: int | None,
         began: Instant,
         stop: threading.Event | None = None,
     ) -> Reply:
@@ -135,10 +150,10 @@ class Session(Conversation):
         started = self.reader.calls_so_far(began)
         with self._own_call():
             result = run_bash(command, cwd=where, env=env, timeout=timeout, stop=stop)
-        call = ToolCall(call_id, BASH, None, result.text, batch or "", exit_code=result.exit_code, cwd=where)
-        return self._answer_command(
-            call, AskedCommand(command), started, skip_reason=result.skip_reason, result=True, commit=commit
-        )
+        output, frame = first_chars(result.text, max_chars)
+        call = ToolCall(call_id, BASH, None, output, batch or "", exit_code=result.exit_code, cwd=where, frame=frame)
+        call, why = replace(call, complete=frame is None), result.skip_reason
+        return self._answer_command(call, AskedCommand(command), started, skip_reason=why, result=True, commit=commit)
 
     def observe(
         self,
@@ -211,7 +226,7 @@ class Session(Conversation):
             batch=call.batch or self._batch,
             skip_reason=skip_reason,
         )
-        judged = replace(judged, complete=call.complete, started=started, uncut=result)
+        judged = replace(judged, complete=call.complete, started=started, uncut=result and call.complete)
         return self._answer(framed(judged, call.frame), local=result, cwd=where, commit=commit)
 
     # ------------------------------------------------------------ reads and other tools
@@ -227,6 +242,7 @@ class Session(Conversation):
         call_id: str | None = None,
         batch: str | None = None,
         commit: bool = True,
+        max_lines: int | None = None,
     ) -> Reply:
         """Read a file as a tool does: lines `start` to `end` (1-based, inclusive; None: to the end of the file). A
         range past the end is empty. `numbered` adds numbers as `cat -n` prints them. If the file cannot be read, the
@@ -234,21 +250,18 @@ class Session(Conversation):
 
         `fresh`: show every byte, even if it was shown before. This is for an agent in doubt, and for programs. No model
         sees text that a program reads, so a fresh read counts as shown only if it has a `call_id`. `commit`: as for
-        `observe`."""
+        `observe`. `max_lines`: of a longer read, show the first lines, and one line that says where to read on."""
         started = self.reader.calls_so_far()
         self._is_local = self._is_local is not False
         got = read_lines(os.path.join(self.root, os.fsdecode(path)), start, end, numbered=numbered)
-        call = read_call(
-            self._call_id(call_id),
-            canonical_path(os.fsdecode(path), self.root),
-            got.text,
-            start,
-            end,
-            sep="\t" if numbered else None,
-        )
+        key = canonical_path(os.fsdecode(path), self.root)
+        text, frame = first_lines(got.text, key, start, max_lines) if got.exit_code == 0 else (got.text, None)
+        end = end if frame is None else start + (max_lines or 0) - 1
+        call = read_call(self._call_id(call_id), key, text, start, end, sep="\t" if numbered else None)
         call = replace(call, exit_code=got.exit_code, skip_reason=got.skip_reason, fresh=fresh, exact=True)
+        call = framed(call, frame)
         if fresh and call_id is None:
-            return pass_through(call, got.skip_reason or Reason.FRESH)
+            return with_frame(pass_through(call, got.skip_reason or Reason.FRESH), call)
         call = replace(call, batch=str(batch or self._batch), started=started)
         return self._answer(call, local=True, commit=commit)
 

@@ -93,6 +93,9 @@ def test_explain_names_the_lines_that_are_visible_and_where(capfd: Capture, work
     visible = lines[lines.index("  visible now:") + 1 : -3]
     assert visible[0].startswith("    lines 10-60 in a:")
     assert visible[1].startswith("    lines 61-99 in b:")
+    assert "  disk: has the visible lines" in lines
+    (work / "f").write_text("other\n")
+    assert "  disk: does not have the visible lines" in said(capfd, "explain", "f")
 
 
 def test_explain_of_a_file_never_shown_says_so_and_names_files_like_it(capfd: Capture, work: Path) -> None:

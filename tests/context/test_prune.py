@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from readcache import Mode, Policy, Session
-from readcache.context import prune
+from readcache.context import PruneReport, prune, prune_report
 from readcache.context.notes import spell_file_lines
 from readcache.core.messages.messages import normalise
 from readcache.core.model.errors import UsageError
@@ -54,6 +54,45 @@ def test_another_output_of_the_same_command_stays(shape: str) -> None:
     first, second = Step("pytest -q", text(of="failed")), Step("pytest -q", text(of="passed"))
     assert kept(chat(shape, first, second, NOW)) == {"c1", "c2", "c3"}
     assert kept(chat(shape, first, second, first, NOW)) == {"c2", "c3", "c4"}
+
+
+PARTS = {
+    "offset": (read("/f", text(10, 60), offset=10, limit=51), read("/f", text(1, 100))),
+    "offset from 0": (read("/f", text(10, 60), offset=9, limit=51), read("/f", text(1, 100))),
+    "range in range": (read("/f", text(10, 60), offset=10, limit=51), read("/f", text(5, 90), offset=5, limit=86)),
+    "then cat": (read("/f", text(10, 60), offset=10, limit=51), Step("cat /f", text(1, 100))),
+    "then with numbers": (read("/f", text(10, 60), offset=10, limit=51), read("/f", numbered(1, 100))),
+    "view_range": (read("/f", text(10, 60), view_range=[10, 60]), read("/f", text(1, 100))),
+    "range in words": (read("/f", text(10, 60), lines="10-60"), read("/f", text(1, 100))),
+    "first lines": (read("/f", text(1, 60), limit=60), read("/f", text(1, 100))),
+}
+
+
+@pytest.mark.parametrize("case", PARTS)
+@each_shape
+def test_a_ranged_read_without_numbers_is_a_part_of_a_later_read(shape: str, case: str) -> None:
+    assert kept(chat(shape, *PARTS[case], NOW), strategies=["duplicate_outputs"]) == {"c2", "c3"}
+
+
+@each_shape
+def test_a_ranged_read_stays_if_it_is_no_part_of_a_later_read_of_that_file(shape: str) -> None:
+    part, only = read("/f", text(10, 60), offset=10, limit=51), ["duplicate_outputs"]
+    other_file = read("/g", text(1, 100))
+    with_a_gap = read("/f", text(1, 30) + text(32, 100))
+    within_lines = read("/f", text(1, 9) + "x" + text(10, 100))
+    for later in (other_file, with_a_gap, within_lines):
+        assert kept(chat(shape, part, later, NOW), strategies=only) == {"c1", "c2", "c3"}
+
+
+@each_shape
+def test_a_report_says_what_a_pruning_saved(shape: str) -> None:
+    messages = chat(shape, read("/f", text()), read("/f", text()), NOW)
+    pruned = prune(messages)
+    saved = len(text()) - len(results(pruned)["c1"])
+    assert prune_report(messages, pruned, count_tokens=len) == PruneReport(messages=1, chars=saved, tokens=saved)
+    assert prune_report(messages, messages) == PruneReport(0, 0, 0)
+    with pytest.raises(UsageError, match="before and after one pruning"):
+        prune_report(messages, pruned[:-1])
 
 
 COVERS = {

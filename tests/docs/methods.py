@@ -15,6 +15,7 @@ RESULTS = {
     "run": "a reply, with `full_text` if lines were omitted",
     "read": "a reply, with `full_text` if lines were omitted",
     "wrote": "",
+    "observe_file": "`text` is the whole file as a message has it",
     "settle": "`text` is what was shown instead of the reply",
     "commit": "the reply was shown",
     "missed": "`count` tool results were not judged, and `why`",
@@ -38,6 +39,7 @@ RESULTS = {
     "fork": "`agent`: the new reader's name; a different one if `name` was taken",
     "events": "`events` with a higher `seq`, 1,000 at most; `more`",
     "stats": "the counters",
+    "files": "`files`: see [Python](python.md)",
     "markers_in": "`markers`",
     "close": "ends the conversation and frees its memory",
 }

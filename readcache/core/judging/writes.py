@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from readcache.core.judging.marker import name_of
 from readcache.core.judging.notices import find_complaints
 from readcache.core.judging.protect import kept_label, leads_to_protected, may_keep
 from readcache.core.model.call import Call
@@ -123,3 +124,24 @@ def authored_event(view: View, policy: Policy, call_id: str, label: str, authore
     text = "".join(texts)
     when = Moment(view.calls.number_of(call_id), view.calls.tokens + policy.tokens(text))
     return Delivered(call_id, text, label, Origin.COMMAND, tuple(source_map), when=when)
+
+
+def pasted_file(view: View, policy: Policy, call_id: str, key: str, text: str) -> list[Event]:
+    """Return the events of a message that contains a whole file, which no tool call showed. Return none for a protected
+    file or a text with a secret. If visible lines of the file differ, the file has changed since they were shown."""
+    if not text or matches_any(key, policy.protected) or not may_keep(text, "", policy):
+        return []
+    lines = split_lines(text)
+    spans = [visible for visible in view.key(key).current if visible.mapped.first]
+    is_other = any(lines[v.mapped.first - 1 :][: v.mapped.count] != view.bodies(v) for v in spans)
+    return [
+        Delivered(
+            call_id,
+            text,
+            f"{name_of(key)} in a user message",
+            Origin.RESTORED,
+            (MappedSpan((key,), 0, len(lines), 1, eof=True),),
+            changed=(key,) if is_other else (),
+            when=Moment(view.calls.number_of(call_id), view.calls.tokens + policy.tokens(text)),
+        )
+    ]

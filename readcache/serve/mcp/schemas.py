@@ -7,6 +7,7 @@ from typing import Any
 from readcache.serve.fields import Schema, record
 from readcache.serve.protocol import BUDGET, METHODS
 
+MOST_LINES = 2_000  # of one read, unless the model asks for more; Claude Code's read tool has the same limit
 INSTRUCTIONS = (
     "Read and run. Lines you can still see are not sent again: a marker says where they are. Repeat the request, "
     "or read with fresh=true, to get every byte. After your conversation was summarised or cut, call `compacted` first."
@@ -39,6 +40,7 @@ TOOLS: list[dict[str, Any]] = [
         end={"description": "The last line, inclusive (default: the end)."},
         numbered={"default": False, "description": "Print line numbers, as cat -n."},
         fresh={"default": False, "description": "Every byte, even if already shown."},
+        max_lines={"minimum": 1, "default": MOST_LINES, "description": "Show at most this many lines."},
     ),
     _tool(
         "run",

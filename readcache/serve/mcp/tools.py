@@ -10,7 +10,7 @@ from typing import Any
 from readcache import Budget, ReadcacheError, Reason, Reply, RestorePlan
 from readcache.serve.mcp.files import allowed_path
 from readcache.serve.mcp.readers import McpCall, McpReaders, Progress
-from readcache.serve.mcp.schemas import TOOLS
+from readcache.serve.mcp.schemas import MOST_LINES, TOOLS
 
 PROGRESS_SECONDS = 1.0  # between two reports that a command is still running
 
@@ -47,6 +47,7 @@ class McpTools:
         end: int | None = None,
         numbered: bool = False,
         fresh: bool = False,
+        max_lines: int = MOST_LINES,
     ) -> Result:
         where, session = allowed_path(path, call.roots, self.root), call.session
         reading = asyncio.ensure_future(
@@ -57,6 +58,7 @@ class McpTools:
                 end=None if end is None else int(end),
                 numbered=numbered,
                 fresh=fresh,
+                max_lines=int(max_lines),
                 call_id=call.call_id,
                 batch=call.batch,
                 commit=False,
