@@ -20,7 +20,8 @@ RETIRED = {
 }
 # Names of the public interface, keys of JSON and of stored rows, and terms of other programs.
 PUBLIC = {
-    *("Insist", "cut_points", "insist", "mend", "mend_and_clear", "settle", "trouble"),  # Report.trouble is public
+    *("Insist", "cut_points", "insist", "mend", "mend_and_clear", "next_cut", "settle"),
+    "trouble",  # Report.trouble is public
     *("bounces", "cut", "cuts", "held", "place"),  # counters, and a record of `init`
     *("HOLDS_A_MARKER", "_IN_PLACE"),  # a pattern of plugins, the option of sed
 }

@@ -174,7 +174,9 @@ def test_no_two_public_things_have_one_name() -> None:
         for node in tree_of(path).body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef) and node.name[0] != "_":
                 homes.setdefault(node.name, set()).add(str(path.relative_to(PACKAGE)))
-    assert not {name: sorted(modules) for name, modules in homes.items() if len(modules) > 1}
+    twice = {name: sorted(modules) for name, modules in homes.items() if len(modules) > 1}
+    # `readcache.Change` is a file that changed, `readcache.context.Change` a text; both names are promised to users.
+    assert twice == {"Change": ["context/changes.py", "session/disk/changes.py"]}
 
 
 def test_public_things_say_what_they_are() -> None:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from readcache.core.messages.blocks import CALLS, RESULTS, Raw, as_mapping, blocks_key, typed
 from readcache.core.messages.editing import as_blocks, with_blocks
-from readcache.core.messages.messages import Kind, Message, normalise, normalise_one, update_all
-from readcache.core.messages.structure import BESIDE_CONTENT, cut_points, is_response, repair
+from readcache.core.messages.messages import Kind, Message, normalise_one, update_all
+from readcache.core.messages.structure import BESIDE_CONTENT, cut_points, is_response, repair_each
 
 _SPEAKERS = ("user", "assistant")
 _UNSAID = (Kind.TEXT, Kind.OTHER)  # parts that are empty without a text or the name of a type
@@ -22,14 +22,18 @@ _UNSAID = (Kind.TEXT, Kind.OTHER)  # parts that are empty without a text or the 
 def well_formed(messages: Sequence[Message]) -> Sequence[Message]:
     """Return the list repaired and `sendable`; the same list object if it already was. Calls at its end that wait for
     their results stay."""
-    answers = [normalise_one({"role": "tool", "tool_call_id": call_id}) for call_id in _waiting(messages)]
-    read = {id(message.raw): message for message in (*messages, *answers)}
-    # `repair` and `normalise` do not read a `Message` again
-    repaired = repair(cast("list[Raw]", [*messages, *answers]))
-    left = normalise([read.get(id(raw), raw) for raw in repaired])
-    out = sendable([message for message in left if not any(message is answer for answer in answers)])
+    out = sendable([message for message in repaired_each(messages) if message is not None])
     is_same = len(out) == len(messages) and all(a is b for a, b in zip(out, messages, strict=True))
     return messages if is_same else out
+
+
+def repaired_each(messages: Sequence[Message]) -> list[Message | None]:
+    """Return each message repaired, or None if nothing is left of it. Calls at the end that wait for their results
+    stay."""
+    answers = [normalise_one({"role": "tool", "tool_call_id": call_id}) for call_id in _waiting(messages)]
+    left = repair_each([*messages, *answers])[: len(messages)]
+    pairs = zip(messages, left, strict=True)
+    return [m if raw is m.raw else None if raw is None else normalise_one(raw) for m, raw in pairs]
 
 
 def _waiting(messages: Sequence[Message]) -> Iterator[str | None]:
@@ -50,8 +54,7 @@ def sendable(messages: Sequence[Message], gone: Sequence[Message] = ()) -> list[
     """
     said = [(message, raw) for message in messages if (raw := _without_blanks(message)) is not None]
     left = update_all([message for message, _ in said], [raw for _, raw in said])
-    blocks_of_all = (block for message in (*left, *gone) for block in as_blocks(message.raw))
-    if not any(_type_of(block) in (*CALLS, *RESULTS) for block in blocks_of_all):
+    if not shows_blocks((*left, *gone)):
         return left
     out: list[Message] = []
     for message in left:
@@ -64,6 +67,12 @@ def sendable(messages: Sequence[Message], gone: Sequence[Message] = ()) -> list[
         else:
             out.append(message)
     return out
+
+
+def shows_blocks(messages: Iterable[Message]) -> bool:
+    """Return True if calls or results in these messages are blocks, as in Anthropic's API."""
+    blocks = (block for message in messages for block in as_blocks(message.raw))
+    return any(_type_of(block) in (*CALLS, *RESULTS) for block in blocks)
 
 
 def _without_blanks(message: Message) -> Raw | None:

@@ -27,6 +27,7 @@ from itertools import pairwise
 
 from readcache.core.messages.blocks import RESULT_ROLES, Raw, as_mapping, blocks_key
 from readcache.core.messages.messages import Kind, Message, Part, normalise, normalise_one
+from readcache.core.model.errors import UsageError
 
 
 def is_response(message: Message) -> bool:
@@ -81,6 +82,14 @@ def cut_points(messages: Sequence[Raw | Message]) -> list[int]:
     return points
 
 
+def next_cut(messages: Sequence[Raw | Message], place: int) -> int:
+    """Return the first of the `cut_points` that is at least `place`. Raise UsageError if there is none."""
+    found = next((point for point in cut_points(messages) if point >= place), None)
+    if found is None:
+        raise UsageError(f"the list cannot be cut at {place} or after it: see cut_points(messages)")
+    return found
+
+
 def repair(messages: Sequence[Raw]) -> list[Raw]:
     """Return the list without the calls, results and thinking that break a property. Return the same list object if
     none does.
@@ -90,13 +99,18 @@ def repair(messages: Sequence[Raw]) -> list[Raw]:
     before. Results are not moved to their calls, so messages in a wrong order stay in that order.
     """
     normal = normalise(messages)
-    gone: dict[int, set[int]] = {}
-    for index, at in _broken(normal):
-        gone.setdefault(index, set()).add(at)
-    if not gone and isinstance(messages, list):
+    left = repair_each(normal)
+    if isinstance(messages, list) and all(raw is message.raw for raw, message in zip(left, normal, strict=True)):
         return messages
-    left = [_without(m, gone[index]) if index in gone else m.raw for index, m in enumerate(normal)]
     return [raw for raw in left if raw is not None]
+
+
+def repair_each(messages: list[Message]) -> list[Raw | None]:
+    """Return what `repair` leaves of each message: the message itself, a part of it, or None."""
+    gone: dict[int, set[int]] = {}
+    for index, at in _broken(messages):
+        gone.setdefault(index, set()).add(at)
+    return [_without(m, gone[index]) if index in gone else m.raw for index, m in enumerate(messages)]
 
 
 def answered(messages: Sequence[Message]) -> Iterator[tuple[int, Part, int, Part]]:

@@ -1,0 +1,188 @@
+"""Names of messages, and changes of their texts: the parts of a `Condensation`."""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+
+from readcache.core.messages.blocks import Raw, as_mapping
+from readcache.core.messages.editing import with_arguments, with_result_texts, with_texts, without_images
+from readcache.core.messages.messages import Kind, Message, Part, normalise, normalise_one
+from readcache.core.model.text import digest
+
+IMAGES = -1  # the `part` of a change that replaces all images of a message
+MOST_COMPARED = 2_000  # lines; more lines that differ become one splice, because comparing takes quadratic time
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A splice: `note` replaces the characters `first` to `last` (from 0, exclusive) of one text of a message.
+
+    `part`: the index of the part in the message (`IMAGES`: all its images). `key`: the argument, if the part is a call.
+    `digest`: the digest of the whole text before the splice. A text with another digest stays as it is.
+    """
+
+    name: str
+    part: int
+    first: int
+    last: int
+    note: str
+    digest: str
+    key: str = ""
+
+
+# ---------------------------------------------------------------- names
+
+
+class Names:
+    """Gives each message of a growing list its name."""
+
+    def __init__(self) -> None:
+        self._found = Counter[str]()
+
+    def name(self, message: Message) -> str:
+        """Return the name of the next message."""
+        base = _base_name(message)
+        self._found[base] += 1
+        return base if self._found[base] == 1 else f"{base}#{self._found[base]}"
+
+
+def message_names(messages: Sequence[Raw | Message]) -> list[str]:
+    """Return a name for each message, all different. Messages that are appended do not change the names.
+
+    It is the message's own ID. Without one, it is the ID of its first call or result, such as `call:c1` and
+    `result:c1`, otherwise a digest of what it says. From its second occurrence on, a name ends with `#2` and so on.
+    """
+    names = Names()
+    return [names.name(message) for message in normalise(messages)]
+
+
+def _base_name(message: Message) -> str:
+    own = (as_mapping(message.raw) or {}).get("id")
+    if isinstance(own, str) and own:
+        return own
+    named = next((p for p in message.parts if p.call_id and p.kind in (Kind.CALL, Kind.RESULT)), None)
+    if named is not None:
+        return f"{named.kind.value}:{named.call_id}"
+    said = [message.role, *(text for part in message.parts for text in (part.kind.value, part.name, part.text))]
+    return f"text:{digest(chr(0).join(said))[:16]}"
+
+
+# ---------------------------------------------------------------- changes of a message
+
+
+def changed(message: Message, changes: Iterable[Change]) -> Message:
+    """Return the message with these changes. A change that does not fit is skipped: then more is shown."""
+    splices = defaultdict[tuple[int, str], list[Change]](list)
+    for change in changes:
+        if change.part == IMAGES:
+            message = _update(message, without_images(message.raw, change.note))
+        else:
+            splices[change.part, change.key].append(change)
+    raw, parts = message.raw, message.parts
+    for (at, key), found in splices.items():
+        if not 0 <= at < len(parts):
+            continue
+        text = _text_of(parts[at], key)
+        if text is not None and all(change.digest == digest(text) for change in found):
+            raw = _with_text(raw, parts, at, key, _spliced(text, found))
+    return _update(message, raw)
+
+
+def _update(message: Message, raw: Raw) -> Message:
+    return message if raw is message.raw else normalise_one(raw)
+
+
+def _text_of(part: Part, key: str) -> str | None:
+    if part.kind is not Kind.CALL:
+        return part.text
+    value = (part.arguments or {}).get(key)
+    return value if isinstance(value, str) else None
+
+
+def _spliced(text: str, changes: Iterable[Change]) -> str:
+    for change in sorted(changes, key=lambda each: each.first, reverse=True):
+        text = text[: change.first] + change.note + text[change.last :]
+    return text
+
+
+def _with_text(raw: Raw, parts: Sequence[Part], at: int, key: str, text: str) -> Raw:
+    """Return the message with another text of its part `at`."""
+    part = parts[at]
+    if part.kind is Kind.CALL:
+        return with_arguments(raw, part.call_id, {**(part.arguments or {}), key: text}, part.nth)
+    if part.kind is Kind.RESULT:
+        found = (part.call_id, part.nth, part.text)
+        return with_result_texts(raw, lambda *result: text if result == found else None)
+    nth = sum(before.kind is Kind.TEXT for before in parts[:at]) if part.kind is Kind.TEXT else -1
+    visited = iter(range(len(parts)))
+    return with_texts(raw, lambda old: text if next(visited, -1) == nth and old == part.text else old)
+
+
+def changes_between(name: str, old: Message, new: Message) -> Iterator[Change]:
+    """Yield the changes that make `new` of `old`, if they are changes of texts, or removed texts and images."""
+    images = [part for part in old.parts if part.kind is Kind.IMAGE]
+    if images and not any(part.kind is Kind.IMAGE for part in new.parts):
+        note = _note_for_images(old, new)
+        yield Change(name=name, part=IMAGES, first=0, last=0, note=note, digest="")
+        old = _update(old, without_images(old.raw, note))
+    left = iter(new.parts)
+    part = next(left, None)
+    for at, before in enumerate(old.parts):
+        if part is not None and (part.kind, part.call_id, part.name) == (before.kind, before.call_id, before.name):
+            yield from _changes_of_part(name, at, before, part)
+            part = next(left, None)
+        elif before.kind is Kind.TEXT and before.text:
+            yield from _splices(name, at, "", before.text, "")
+
+
+def _note_for_images(old: Message, new: Message) -> str:
+    """Return the line that replaced the images of `old`."""
+    had = Counter(line for part in old.parts for line in part.text.splitlines())
+    has = (line for part in new.parts for line in part.text.splitlines())
+    return next((line for line in has if line.startswith("[PRUNED") and line not in had), "")
+
+
+def _changes_of_part(name: str, at: int, old: Part, new: Part) -> Iterator[Change]:
+    if old.kind in (Kind.RESULT, Kind.TEXT):
+        yield from _splices(name, at, "", old.text, new.text)
+    for key, value in (old.arguments or {}).items() if old.kind is Kind.CALL else ():
+        other = (new.arguments or {}).get(key)
+        if isinstance(value, str) and isinstance(other, str):
+            yield from _splices(name, at, key, value, other)
+
+
+def _splices(name: str, at: int, key: str, old: str, new: str) -> Iterator[Change]:
+    """Yield the splices that make one text of another, by whole lines if that is possible."""
+    if old == new:
+        return
+    whole = Change(name=name, part=at, first=0, last=len(old), note=new, digest=digest(old), key=key)
+    before, after = old.splitlines(True), new.splitlines(True)
+    if len(before) + len(after) > MOST_COMPARED:
+        yield _tightened(whole, old)
+        return
+    ends = list(accumulate(map(len, before), initial=0))
+    matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
+    for tag, i, j, k, m in matcher.get_opcodes():
+        if tag != "equal":
+            yield _tightened(replace(whole, first=ends[i], last=ends[j], note="".join(after[k:m])), old)
+
+
+def _tightened(change: Change, old: str) -> Change:
+    """Return the splice without the whole text that both ends have in common, if only ends stayed."""
+    gone, note = old[change.first : change.last], change.note
+    head = _common(gone, note)
+    tail = _common(gone[head:][::-1], note[head:][::-1])
+    return replace(change, first=change.first + head, last=change.last - tail, note=note[head : len(note) - tail])
+
+
+def _common(one: str, other: str) -> int:
+    """Return the number of characters at the start that are equal."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if one[:middle] == other[:middle] else (low, middle - 1)
+    return low
