@@ -21,6 +21,7 @@ from typing import ClassVar
 import pytest
 
 from readcache import Marks
+from readcache.core.restore.plan import HEADING
 from readcache.testing.hosts import (
     FORMS,
     Bash,
@@ -248,7 +249,8 @@ class Conformance:
         seen = self.run_steps(
             tmp_path, (once,), (_CAT,), (_HEAD,), (Bash("ls"),), Compact(), (_TAIL,), (_CAT,), (_CAT,)
         )
-        assert not [text for text in seen[4].texts if "4201010" in text], "`Compact` removed nothing"
+        results = [text for text in seen[4].texts if HEADING not in text]  # a short result may be restored
+        assert not [text for text in results if "4201010" in text], "`Compact` removed nothing"
 
     def test_nothing_dangles_after_a_result_was_cleared(self, tmp_path: Path) -> None:
         self.run_steps(tmp_path, (_CAT,), (_HEAD,), Clear(), (Bash("ls"),), (_TAIL,), (_CAT,))

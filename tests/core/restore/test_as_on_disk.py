@@ -172,6 +172,6 @@ def test_without_a_disk_a_note_is_above_lines_that_may_be_older_than_a_change() 
     session.observe("cat a b", both)
     session.wrote("/w/b")
     plan = session.restore_plan()
-    heading = "### Output of `cat a b`, 2 calls ago; b changed since\n"
+    heading = "### Output of `cat a b` from 2 calls ago; b has changed since\n"
     assert f"{heading}[60 lines that may be from before b changed:]\n{both}" in plan.render()
     assert plan.source_map() == ()  # they are not credited as lines of the files

@@ -228,7 +228,7 @@ def test_a_result_whose_unnumbered_lines_may_have_changed_says_so(session: Sessi
     session.wrote("/w/a.py")
     (item,) = session.restore_plan().items
     assert item.text + "\n" == "[14 lines that may be from before a.py changed:]\n" + both
-    assert item.why == "2 calls ago; a.py changed since"
+    assert item.why == "2 calls ago; a.py has changed since"
 
 
 def test_earlier_results_of_a_command_come_last_and_without_the_lines_of_the_newest(session: Session) -> None:
