@@ -39,8 +39,9 @@ CHECKED = re.compile(
     r"priced (?P<priced>[\d.]+)%  break-even (?P<break_even>\d+)%$",
     re.MULTILINE,
 )
-# column -> the share of the replay that it rounds, and to how many places
-ROUNDED = {"plain": ("plain", 1), "priced": ("priced", 1), "break_even": ("break-even", 0)}
+# column -> the share of the replay that it rounds, and to how many places. Not the break-even: a turn's price has a
+# part in tokens, and the check counts four characters as a token.
+ROUNDED = {"plain": ("plain", 1), "priced": ("priced", 1)}
 Figures = dict[str, dict[str, float]]
 
 

@@ -270,10 +270,11 @@ def _sources(
 
 
 def _is_whole(event: Delivered, keys: tuple[str, ...]) -> bool:
-    """Return True if the text is all lines of the file and nothing else."""
+    """Return True if the text is all lines of the file and nothing else. Numbers do not prove it, because a tool may
+    have a limit of lines."""
     spans = [mapped for mapped in event.source_map if mapped.keys == keys]
     is_complete = sum(mapped.count for mapped in spans) == count_lines(event.text)
-    return is_complete and spans[0].first == 1 and bool(spans[-1].eof or spans[-1].sep)
+    return is_complete and spans[0].first == 1 and spans[-1].eof
 
 
 def _there(there: LinesThere, names: dict[str, str], *, is_named: bool) -> str:
