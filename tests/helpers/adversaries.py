@@ -25,12 +25,15 @@ from readcache.core.messages.structure import cut_points, repair
 from readcache.core.model.events import Failed
 from readcache.core.model.reply import Reason
 from readcache.core.model.text import session_tag
+from readcache.core.model.tool_call import AskedCommand, ToolCall
 from readcache.core.shell.read import _read, read_command
 from readcache.core.sync.amend import align
 from readcache.hosts.settings_files.settings_text import JsonText
 from readcache.log.store.codec import encode
 from readcache.log.store.protocol import MemoryStore
 from readcache.log.store.redis_rows import read_rows
+from readcache.report.replay.policy_run import FilesShown
+from readcache.report.replay.turns import TurnKinds
 from readcache.serve.protocol import Protocol, parse, to_line
 from readcache.transcripts.claude_code import Transcript
 from readcache.transcripts.files import find_files, read_content, units_of
@@ -509,6 +512,17 @@ def loaded(make: Callable[[int], str]) -> Case:
     return case
 
 
+def sorted_by_kind(make: Callable[[int], str]) -> Case:
+    """`readcache replay` counts the turn of such a command."""
+
+    def case(n: int) -> Work:
+        command = make(n)
+        call = ToolCall("c1", "bash", {"command": command}, "", asked=AskedCommand(command))
+        return lambda: TurnKinds(None).call(call, FilesShown(0, 0))
+
+    return case
+
+
 def proven(make: Callable[[int], str]) -> Case:
     """A hook of Claude Code looks into such a transcript."""
 
@@ -608,6 +622,9 @@ CASES: dict[str, Case] = {
     "messages: in one message, pruned": pruned,
     "redis: rows of every reader": stored,
     **{f"loaders: {name}": loaded(make) for name, make in TRANSCRIPTS.items()},
+    "turns: options that look like a program": sorted_by_kind(lambda n: "npm" + " -npm" * (n // 5)),
+    "turns: programs": sorted_by_kind(lambda n: "npm run " * (n // 8)),
+    "turns: quotes": sorted_by_kind(lambda n: "'\"" * (n // 2)),
     **{f"hook: {name}": proven(make) for name, make in TRANSCRIPTS.items()},
     **{f"serve: {name}": answered(make) for name, make in REQUESTS.items()},
 }

@@ -1,4 +1,4 @@
-"""ConversationGroup the conversations of a replay: a row for each session, day or project."""
+"""Group the conversations of a replay: a row for each session, day or project."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 _TESTS = re.compile(
     r"\b(?:pytest|unittest|tox|nox|jest|vitest|mocha|tsc|eslint|biome|ruff|mypy|golangci-lint|gofmt|gradlew?|mvn|ctest"
     r"|make|ninja|(?:go|cargo|dotnet|swift|zig|mix) (?:test|build|vet|check|clippy|nextest)"
-    r"|(?:npm|pnpm|yarn|bun|npx|deno)(?: (?:run|exec|-\S+))* \S*(?:test|build|lint|typecheck|check|tsc|vitest|jest)"
+    r"|(?:npm|pnpm|yarn|bun|npx|deno)(?: (?:run|exec|-\S+)){0,8} \S*(?:test|build|lint|typecheck|check|tsc|vitest|jest)"
     r"|manage\.py test|rake|rspec|phpunit)\b"
 )
 
