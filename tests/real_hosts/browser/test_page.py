@@ -314,7 +314,7 @@ def test_a_place_in_the_drawing_says_what_happened_there(open_page: Open) -> Non
     readout = page.locator(".readout").first
     box = page.locator(".plot svg").first.bounding_box()
     page.mouse.move(box["x"] + box["width"] * 1.5 / 8, box["y"] + 9)
-    assert readout.text_content() == "#2: overlap, asked for again, then 1.0k tokens in view. cat f"
+    assert readout.text_content() == "#2: overlap, asked for again, then 1.4k tokens in view. cat f"
     page.keyboard.press("j")
     assert (readout.text_content() or "").startswith("#1: not seen, then ")
 
