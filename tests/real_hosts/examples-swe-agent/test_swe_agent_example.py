@@ -116,7 +116,7 @@ def test_nothing_dangles_when_old_results_are_left_out(shell: Shell, root: Path)
     assert markers(agent.step("sed -n '1,40p' shop.py"))
     agent.step("pwd")
     named = [marker for message in agent.sent for marker in markers(message["content"])]
-    assert not [marker for marker in named if "above" in marker]
+    assert not [marker for marker in named if "above in" in marker]
     assert "item_3(" in agent.step("sed -n '1,30p' shop.py")
 
 
