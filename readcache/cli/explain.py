@@ -49,7 +49,7 @@ def explain_command(options: argparse.Namespace, settings: Settings) -> int:
     say(f"{key} in session {session.session_id}, agent {session.agent_id}{then}")
     _section("shown", [_shown_line(record, event, view, key) for record, event in shown])
     _section("visible then" if at else "visible now", _visible_lines(view.key(key)))
-    for file in (file for file in files if file.path == key):
+    for file in (file for file in files if file.path == key and os.path.exists(key)):  # it may be on another machine
         state = "has the visible lines" if file.on_disk else "does not have the visible lines"
         say(f"  disk: {state}" + (f"; SHA-256 of the version shown: {file.hash}" if file.hash else ""))
     was_asked = _explain_last_read(own, key)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import accumulate
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from readcache.core.messages.blocks import Raw, as_mapping
 from readcache.core.messages.editing import with_arguments, with_result_texts, with_texts, without_images
@@ -14,7 +12,6 @@ from readcache.core.messages.messages import Kind, Message, Part, normalise, nor
 from readcache.core.model.text import digest
 
 IMAGES = -1  # the `part` of a change that replaces all images of a message
-MOST_COMPARED = 2_000  # lines; more lines that differ become one splice, because comparing takes quadratic time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,69 +117,3 @@ def _with_text(raw: Raw, parts: Sequence[Part], at: int, key: str, text: str) ->
     nth = sum(before.kind is Kind.TEXT for before in parts[:at]) if part.kind is Kind.TEXT else -1
     visited = iter(range(len(parts)))
     return with_texts(raw, lambda old: text if next(visited, -1) == nth and old == part.text else old)
-
-
-def changes_between(name: str, old: Message, new: Message) -> Iterator[Change]:
-    """Yield the changes that make `new` of `old`, if they are changes of texts, or removed texts and images."""
-    images = [part for part in old.parts if part.kind is Kind.IMAGE]
-    if images and not any(part.kind is Kind.IMAGE for part in new.parts):
-        note = _note_for_images(old, new)
-        yield Change(name=name, part=IMAGES, first=0, last=0, note=note, digest="")
-        old = _update(old, without_images(old.raw, note))
-    left = iter(new.parts)
-    part = next(left, None)
-    for at, before in enumerate(old.parts):
-        if part is not None and (part.kind, part.call_id, part.name) == (before.kind, before.call_id, before.name):
-            yield from _changes_of_part(name, at, before, part)
-            part = next(left, None)
-        elif before.kind is Kind.TEXT and before.text:
-            yield from _splices(name, at, "", before.text, "")
-
-
-def _note_for_images(old: Message, new: Message) -> str:
-    """Return the line that replaced the images of `old`."""
-    had = Counter(line for part in old.parts for line in part.text.splitlines())
-    has = (line for part in new.parts for line in part.text.splitlines())
-    return next((line for line in has if line.startswith("[PRUNED") and line not in had), "")
-
-
-def _changes_of_part(name: str, at: int, old: Part, new: Part) -> Iterator[Change]:
-    if old.kind in (Kind.RESULT, Kind.TEXT):
-        yield from _splices(name, at, "", old.text, new.text)
-    for key, value in (old.arguments or {}).items() if old.kind is Kind.CALL else ():
-        other = (new.arguments or {}).get(key)
-        if isinstance(value, str) and isinstance(other, str):
-            yield from _splices(name, at, key, value, other)
-
-
-def _splices(name: str, at: int, key: str, old: str, new: str) -> Iterator[Change]:
-    """Yield the splices that make one text of another, by whole lines if that is possible."""
-    if old == new:
-        return
-    whole = Change(name=name, part=at, first=0, last=len(old), note=new, digest=digest(old), key=key)
-    before, after = old.splitlines(True), new.splitlines(True)
-    if len(before) + len(after) > MOST_COMPARED:
-        yield _tightened(whole, old)
-        return
-    ends = list(accumulate(map(len, before), initial=0))
-    matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
-    for tag, i, j, k, m in matcher.get_opcodes():
-        if tag != "equal":
-            yield _tightened(replace(whole, first=ends[i], last=ends[j], note="".join(after[k:m])), old)
-
-
-def _tightened(change: Change, old: str) -> Change:
-    """Return the splice without the whole text that both ends have in common, if only ends stayed."""
-    gone, note = old[change.first : change.last], change.note
-    head = _common(gone, note)
-    tail = _common(gone[head:][::-1], note[head:][::-1])
-    return replace(change, first=change.first + head, last=change.last - tail, note=note[head : len(note) - tail])
-
-
-def _common(one: str, other: str) -> int:
-    """Return the number of characters at the start that are equal."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if one[:middle] == other[:middle] else (low, middle - 1)
-    return low

@@ -1,11 +1,11 @@
-"""Condensations: what each compaction, pruning, clearing or repair did to a conversation, as data.
+"""Apply condensations: each says, as data, how a conversation was shortened.
 
 A condensation names messages and does not count them. So it can be applied to the harness's whole list, also after the
 harness inserted, edited or moved messages.
 
-    view_of(messages, compactor.condensations)  # the list that the compactor returned, in any process
+    view_of(messages, [Condensation(id="1", why="compacted", forgotten=frozenset({"call:c1"}))])
 
-`view_of` is a pure fold. `MessageView` keeps its result, and costs little to extend.
+`view_of` is a pure fold. `MessageView` keeps its result. The harness makes condensations; `Compactor` makes none yet.
 """
 
 from __future__ import annotations

@@ -96,6 +96,8 @@ def test_explain_names_the_lines_that_are_visible_and_where(capfd: Capture, work
     assert "  disk: has the visible lines" in lines
     (work / "f").write_text("other\n")
     assert "  disk: does not have the visible lines" in said(capfd, "explain", "f")
+    (work / "f").unlink()  # or it is on another machine: then nothing is known
+    assert not any(line.startswith("  disk:") for line in said(capfd, "explain", "f"))
 
 
 def test_explain_of_a_file_never_shown_says_so_and_names_files_like_it(capfd: Capture, work: Path) -> None:

@@ -624,6 +624,7 @@ CASES: dict[str, Case] = {
     **{f"loaders: {name}": loaded(make) for name, make in TRANSCRIPTS.items()},
     "turns: options that look like a program": sorted_by_kind(lambda n: "npm" + " -npm" * (n // 5)),
     "turns: programs": sorted_by_kind(lambda n: "npm run " * (n // 8)),
+    "turns: variables": sorted_by_kind(lambda n: ";a=" * (n // 3)),
     "turns: quotes": sorted_by_kind(lambda n: "'\"" * (n // 2)),
     **{f"hook: {name}": proven(make) for name, make in TRANSCRIPTS.items()},
     **{f"serve: {name}": answered(make) for name, make in REQUESTS.items()},

@@ -10,8 +10,12 @@ from typing import Any
 import pytest
 
 from readcache.cli.main import main
+from readcache.core.model.tool_call import ToolCall
+from readcache.report.replay.policy_run import FilesShown
 from readcache.report.replay.replay_totals import ReplayTotals
 from readcache.report.replay.replayer import replay_recording
+from readcache.report.replay.turns import TurnKinds
+from readcache.transcripts.records import RequestSent
 from tests.replay.loaded import PRESETS, load_rows
 from tests.replay.sessions import lines
 
@@ -90,6 +94,16 @@ def test_a_turn_belongs_to_a_kind_if_all_its_calls_do(
     expected = {"other reads": 1}
     expected[kind] = expected.get(kind, 0) + 1
     assert {name: count for name, count in found.items() if count} == expected
+
+
+def test_calls_of_one_request_are_one_turn_though_the_host_names_no_batch() -> None:
+    turns = TurnKinds(None)
+    for answer in (2, 1):
+        turns.sent(RequestSent(cache_read=PROMPT))
+        for number in range(answer):
+            turns.call(ToolCall(f"c{number}", "update_plan", {}, ""), FilesShown(0, 0))
+    turns.end()
+    assert turns.turns == {"to-do lists": 2}
 
 
 def test_a_turn_costs_its_prompt_from_the_cache_and_its_output(tmp_path: Path) -> None:

@@ -233,8 +233,10 @@ def reasons_for_file(result: Result, path: str) -> str:
 
 def reasons_for_rest(result: Result, parts: Parts) -> str:
     """Return the evidence in words, for the other lines."""
-    absent = f"; {file_names(parts.absent)} does not have these lines now" if parts.absent else ""
-    changed = f"; {file_names(result.changed)} has changed since" if result.changed else ""
+    does = "do" if len(parts.absent) > 1 else "does"
+    absent = f"; {file_names(parts.absent)} {does} not have these lines now" if parts.absent else ""
+    has = "have" if len(result.changed) > 1 else "has"
+    changed = f"; {file_names(result.changed)} {has} changed since" if result.changed else ""
     count = result.written_since
     written = f"; {count} file{'s were' if count > 1 else ' was'} edited since" if count else ""
     return _ago(result.age) + (absent or changed or written)

@@ -36,10 +36,13 @@ _NAME_OF = r"(?<![\w.-]){}(?![\w-]|\.\w)"
 _FILTER = re.compile(r"(?:2>&1|\|\s{0,9}(?:head|tail|grep)\b[^|;&]*)\Z")
 MOST_FILTERS = 8
 # Commands that test, build or check a project. Their options and paths do not distinguish two of them either.
-_TOOLS = "ctest|eslint|jest|make|mypy|pytest|ruff|tox|tsc|vitest"
+_TOOLS = (
+    "biome|ctest|eslint|gofmt|golangci-lint|jest|make|mocha|mypy|ninja|nox|phpunit|pytest|rake|rspec|ruff|tox|tsc"
+    "|unittest|vitest"
+)
 _CHECK = re.compile(
-    r"(?:bun|cargo|deno|dotnet|go|gradle|just|mise|mvn|npm|npx|pnpm|poetry|python3?|task|uv|yarn) (?:run |exec |-m )?"
-    rf"(?:build|check|clippy|fmt|lint|tests?|typecheck|vet|{_TOOLS})\b|(?:{_TOOLS})(?!\S)"
+    r"(?:bun|cargo|deno|dotnet|go|(?:\./)?gradlew?|just|mise|mix|mvn|npm|npx|pnpm|poetry|python3?|swift|task|uv|yarn|zig)"
+    rf" (?:run |exec |-m )?(?:build|check|clippy|fmt|lint|nextest|tests?|typecheck|vet|{_TOOLS})\b|(?:{_TOOLS})(?!\S)"
 )
 _PLAIN = re.compile(r"[a-z][\w:-]*|-m")
 
@@ -239,6 +242,11 @@ def _in_diff(text: str, keys: Iterable[str]) -> set[str]:
     return {key for path in paths for key in keys if key.endswith(f"/{path}")}
 
 
+def is_check(command: str) -> bool:
+    """Return True for a command that tests, builds or checks a project. `command`: a simple one."""
+    return _CHECK.match(command) is not None
+
+
 def _command(label: str) -> str:
     """Return a command without the parts that do not distinguish it from another run."""
     for _ in range(MOST_FILTERS):
@@ -247,7 +255,7 @@ def _command(label: str) -> str:
             break
         label = label[: found.start()]
     command = " ".join(label.split())
-    if _CHECK.match(command) is None:
+    if not is_check(command):
         return command
     return " ".join(takewhile(_PLAIN.fullmatch, re.split("[;&|]", command, maxsplit=1)[0].split()))
 

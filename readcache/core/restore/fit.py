@@ -100,12 +100,11 @@ def _choose(ranked: Sequence[Candidate], budget: Budget, count_tokens: Counting)
     chosen_numbers: dict[LineSource, set[int]] = {}
     titles = 0
     shown: set[str] = set()
-    short: list[Candidate] = []  # filled by the loop, which takes these last
-    for one in chain(ranked, short):
+    short = [one for one in ranked if one.is_short(count_tokens)]
+    for one in chain((one for one in ranked if not one.is_short(count_tokens)), short):
         candidate = _without_repeats(one, shown) if one.source.command is not None else one
-        if candidate.is_short(count_tokens) and one not in short:
-            short += [one] if candidate is one else []  # what is left without repeats says too little
-            continue
+        if candidate is not one and candidate.is_short(count_tokens):
+            continue  # what is left without repeats says too little
         source, lines = candidate.source, candidate.source.lines
         has = chosen_numbers.setdefault(source, set())
         numbers = [n for n in candidate.numbers if n not in has]

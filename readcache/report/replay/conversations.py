@@ -178,10 +178,10 @@ class Conversations:
         counted too many or too few since the request before it."""
         if not self._sims or not request.prompt:
             return
-        of_recorded = request.prompt - self._sims["recorded", ""].size
+        of_recorded = request.prompt - self._sims[RECORDED, ""].size
         of_others = 0 if self._size is None else request.prompt - self._size
         for kept in self._sims.values():
-            kept.correct(of_recorded if kept.strategy.kind == "recorded" else of_others)
+            kept.correct(of_recorded if kept.strategy.kind == RECORDED else of_others)
         typed = self._count.of_chars(request.added)
         if not self._counted:
             self._facts.base = max(0, min(request.prompt - typed, MOST_BASE * self._facts.base))

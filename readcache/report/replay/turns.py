@@ -14,6 +14,7 @@ from itertools import chain
 from readcache.core.messages.tools import is_poll, is_to_do
 from readcache.core.model.claims import FileLines
 from readcache.core.model.tool_call import AskedCommand, ToolCall
+from readcache.core.restore.evidence import is_check
 from readcache.core.shell.read import read_command
 from readcache.report import share
 from readcache.report.replay.bills import ModelPrices
@@ -46,12 +47,7 @@ _SETTINGS = {
     ),
 }
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
-_TESTS = re.compile(
-    r"\b(?:pytest|unittest|tox|nox|jest|vitest|mocha|tsc|eslint|biome|ruff|mypy|golangci-lint|gofmt|gradlew?|mvn|ctest"
-    r"|make|ninja|(?:go|cargo|dotnet|swift|zig|mix) (?:test|build|vet|check|clippy|nextest)"
-    r"|(?:npm|pnpm|yarn|bun|npx|deno)(?: (?:run|exec|-\S+)){0,8} \S*(?:test|build|lint|typecheck|check|tsc|vitest|jest)"
-    r"|manage\.py test|rake|rspec|phpunit)\b"
-)
+_NEXT = re.compile(r"[;&|()\n]+\s*(?:\w+=[^\s;&|()]*\s+)?")  # between two simple commands
 
 TurnCounts = Mapping[str, Counter[str]]  # host -> kind -> turns, or millionths of a dollar
 
@@ -74,7 +70,8 @@ class TurnKinds:
 
     def call(self, call: ToolCall, shown: FilesShown) -> None:
         """Add a call to its turn. Without a request, calls that share no batch are turns of their own."""
-        if self._kinds and not (call.batch and call.batch == self._batch):
+        is_same = call.batch == self._batch and (call.batch or self._request is not None)
+        if self._kinds and not is_same:
             self.end()
         self._batch = call.batch
         self._kinds.add(_kind_of(call, shown))
@@ -106,7 +103,7 @@ def _kind_of(call: ToolCall, shown: FilesShown) -> str:
 def _kind_of_command(call: ToolCall, command: str, shown: FilesShown) -> str:
     reading = read_command(command, call.cwd or "/")
     # Quoted texts and heredocs may name a test that does not run.
-    if _TESTS.search(_QUOTED.sub("", command.split("<<")[0])):
+    if any(map(is_check, _NEXT.split(_QUOTED.sub("", command.split("<<")[0])))):
         return "tests and builds"
     if any(write.is_certain for write in reading.writes):
         return "edits"
