@@ -56,15 +56,15 @@ def imported_by_name(path: Path) -> Iterator[str]:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             name = node.value.removesuffix(".")  # as in f"readcache.cli.{command}"
             yield from {name, f"{name}.__init__"} & MODULES - {"readcache.__init__"}
-        elif isinstance(node, ast.JoinedStr):
-            assert not ast.unparse(node).startswith("f'readcache.{") or is_group(path), f"{path}: imports what?"
+        elif isinstance(node, ast.JoinedStr) and isinstance(node.values[0], ast.Constant):
+            assert node.values[0].value != "readcache." or is_group(path), f"{path}: imports what?"
 
 
 def outside_of_files(tree: ast.AST) -> Iterator[ast.AST]:
     """Yield the nodes, except calls of `importlib.resources.files`: to read a file there, no module is imported."""
     yield tree
     for node in ast.iter_child_nodes(tree):
-        if not (isinstance(node, ast.Call) and ast.unparse(node.func) == "files"):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "files"):
             yield from outside_of_files(node)
 
 

@@ -19,14 +19,13 @@ from readcache import Session
 from readcache.context import Compactor
 from readcache.context.compaction import count_tokens
 from readcache.core.messages.messages import normalise
-from tests.helpers.chats import APIS, Messages, Step, chat, is_sendable, results, roles_alternate, texts
+from tests.helpers.chats import Messages, Step, chat, each_api, is_sendable, results, roles_alternate, texts
 from tests.helpers.compactor import Model
 from tests.helpers.files import WATCHDOG
 
 TOP = Path(__file__).resolve().parents[2]
 Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
 SUMMARY = "TASK: the first lines of f are fine\nNEXT STEP: read on"
-both_shapes = pytest.mark.parametrize("shape", APIS)
 
 
 @pytest.fixture
@@ -62,7 +61,7 @@ def shows_all(run: Run, command: str) -> bool:
 # ------------------------------------------------------------ prune
 
 
-@both_shapes
+@each_api
 def test_prune_cuts_a_long_result_and_tells_the_session(shape: str, run: Run, work: Path) -> None:
     (work / "long").write_text("".join(f"line {n} of a long file\n" for n in range(1, 2001)))
     shown = run("run", "--call-id", "c1", "-c", "cat long").stdout.decode()
@@ -75,7 +74,7 @@ def test_prune_cuts_a_long_result_and_tells_the_session(shape: str, run: Run, wo
     assert printed(run, "prune", "-", stdin=json.dumps(pruned).encode()) == pruned
 
 
-@both_shapes
+@each_api
 def test_what_need_not_be_pruned_comes_out_as_it_went_in(shape: str, run: Run, work: Path) -> None:
     messages = [*chat(shape, Step("ls", "f")), {"role": "user", "content": "ä \ud800", "x": [1.5, None, 10**40]}]
     assert printed(run, "prune", save(work, messages)) == messages
@@ -84,7 +83,7 @@ def test_what_need_not_be_pruned_comes_out_as_it_went_in(shape: str, run: Run, w
 # ------------------------------------------------------------ compact
 
 
-@both_shapes
+@each_api
 def test_two_processes_compact_as_a_compactor_does(
     shape: str, run: Run, work: Path, agent: Callable[[str], Messages]
 ) -> None:
@@ -106,7 +105,7 @@ def test_two_processes_compact_as_a_compactor_does(
     assert shape == "openai" or roles_alternate(shorter)
 
 
-@both_shapes
+@each_api
 def test_after_it_only_what_is_in_the_list_is_left_out(
     shape: str, run: Run, work: Path, agent: Callable[[str], Messages]
 ) -> None:
@@ -124,7 +123,7 @@ def test_after_it_only_what_is_in_the_list_is_left_out(
     assert not shows_all(run, f"sed -n '{there[-40]},{there[-1]}p' g")
 
 
-@both_shapes
+@each_api
 def test_the_commands_of_the_document_do_what_it_says(shape: str, work: Path, agent: Callable[[str], Messages]) -> None:
     page = (TOP / "docs/compaction.md").read_text(encoding="utf-8").partition("## In any language")[2]
     (block,) = re.findall(r"^```\n(.*?)^```$", page.partition("\n## ")[0], re.MULTILINE | re.DOTALL)
@@ -148,7 +147,7 @@ def test_the_store_keeps_no_copy_of_the_list(run: Run, work: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["off", "advise", "a mistake"])
-@both_shapes
+@each_api
 def test_switched_off_prune_prints_what_it_was_given(
     shape: str, mode: str, run: Run, work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -101,6 +101,7 @@ def test_the_short_line_is_of_today_alone(capfd: Capture, store: str) -> None:
     assert said(capfd, "--store", store, "--short").endswith(", 2 of 2 calls judged today\n")
 
 
+@pytest.mark.slow
 def test_the_short_line_has_the_number_of_the_first_line_for_the_same_days(capfd: Capture, work: Path) -> None:
     """A reader that asks again for each small file: `--short` said that it saved, and the table that it lost."""
     text = "".join(f"line {n} of a small file that is read again and again\n" for n in range(40))

@@ -107,6 +107,7 @@ def locked(work: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[sqlite3.Conn
         yield other
 
 
+@pytest.mark.slow
 def test_a_store_that_is_locked_for_a_while_is_waited_for(
     capfd: Capture, run: Run, work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

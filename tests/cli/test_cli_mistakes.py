@@ -18,6 +18,7 @@ Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
 Capture = pytest.CaptureFixture[str]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("words", [("doctor",), ("demo",), ("stats", "--json")])
@@ -146,6 +147,7 @@ READS: tuple[list[str], ...] = (
 WRITES = (["run", "-c", "cat f"], ["wrote", "f"], ["compacted"], ["hook", "claude-code"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [*READS, *WRITES], ids=" ".join)
 def test_a_file_that_is_no_store_is_left_as_it_is(
     run: Run, work: Path, words: list[str], monkeypatch: pytest.MonkeyPatch

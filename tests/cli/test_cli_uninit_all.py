@@ -67,6 +67,7 @@ def test_without_a_terminal_and_without_yes_nothing_is_taken_away(everything: di
     assert all(path.exists() for path in everything.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("answer", "status"), [(b"y\n", 0), (b"\n", 1), (b"no\n", 1)])
 def test_on_a_terminal_it_asks(everything: dict[str, Path], answer: bytes, status: int) -> None:
     ours, theirs = pty.openpty()

@@ -117,6 +117,7 @@ def env(tmp_path: Path, work: Path) -> dict[str, str]:
     return {"XDG_STATE_HOME": str(tmp_path / "state"), "HOME": str(tmp_path / "home"), "PYTHONPATH": str(ROOT)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 def test_the_environment_chooses_a_preset_and_an_option_overrides_it(way: Way, env: Env, tmp_path: Path) -> None:
     shown = way(Path.cwd(), [], {**env, "READCACHE_POLICY": "delta"})

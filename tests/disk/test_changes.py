@@ -499,6 +499,7 @@ def test_waiting_in_vain_ends_in_time(agent: Agent) -> None:
     assert not agent.files.wait(0.01)  # nothing that was not listed before
 
 
+@pytest.mark.slow
 def test_threads_may_ask_while_others_run_commands(agent: Agent) -> None:
     for n in range(8):
         (agent.root / f"{n}").write_text(TEXT)

@@ -38,7 +38,12 @@ def fenced(text: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("name", DOCUMENTS)
+SLOWLY_MADE = "tests/benchmarks/ab/README.md"  # by a dry run of the whole kit
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name == SLOWLY_MADE else name for name in DOCUMENTS]
+)
 def test_a_document_holds_what_running_the_code_gives(name: str) -> None:
     text = text_of(name)
     assert fill(text) == text, REGENERATE

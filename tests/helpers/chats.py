@@ -8,12 +8,16 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
+import pytest
+
 from readcache import Omitted, Reply
 from readcache.core.messages.messages import Kind, normalise
 
 Raw = dict[str, Any]
 Messages = list[Mapping[str, Any]]
 APIS = ("openai", "anthropic", "converse", "gemini")  # the latter two: Bedrock's, and Gemini's `parts`
+# For tests that start programs for each API: the quick suite tries the first.
+each_api = pytest.mark.parametrize("shape", [APIS[0], *(pytest.param(api, marks=pytest.mark.slow) for api in APIS[1:])])
 WORDS_IN_FRONT = "OBSERVATION:\n"  # of the harness, in the shape "blocks"
 SHAPES_WITH_IDS = (*APIS, "blocks")
 SHAPES = (*SHAPES_WITH_IDS, "gemini without ids", "plain")

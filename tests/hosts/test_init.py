@@ -442,6 +442,7 @@ def doctors_line(capfd: pytest.CaptureFixture[str], name: str, *words: str) -> l
     return [line for line in capfd.readouterr().out.splitlines() if line.split()[1] == name]
 
 
+@pytest.mark.slow
 def test_doctor_says_whether_a_host_is_in_force(
     project: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -465,6 +466,7 @@ def test_doctor_says_whether_a_host_is_in_force(
     assert doctors_line(capfd, "gemini") == []
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("project")
 def test_doctor_speaks_of_a_named_host_alone(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -563,6 +565,7 @@ def test_init_says_why_it_falls_back_to_hooks(
     assert not [line for line in capfd.readouterr().out.splitlines() if line.startswith("way: ")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gemini", "codex"])
 def test_a_hook_starts_whatever_python_is_told_to_import(
     project: Path, monkeypatch: pytest.MonkeyPatch, name: str

@@ -223,6 +223,7 @@ def test_a_writer_waits_for_another_of_its_session_and_for_nobody_else(
         assert time.monotonic() - began < 30
 
 
+@pytest.mark.slow
 def test_a_writer_that_was_killed_keeps_the_others_waiting_for_two_seconds(
     shared: Server, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -305,6 +306,7 @@ def test_a_compaction_that_a_server_took_and_lost_is_no_reason_to_leave_anything
         lossy.close()
 
 
+@pytest.mark.slow
 def test_a_compaction_that_a_replica_never_heard_of_is_no_reason_to_leave_anything_out() -> None:
     primary = Server(port=True)
     replica = Server("--replicaof", "127.0.0.1", str(primary.port), "--repl-diskless-sync-delay", "0")
@@ -371,6 +373,7 @@ def test_an_event_that_cannot_be_read_takes_what_was_before_it_out_of_view(
     assert [type(r.event) for r in store.records("s", "a")] == [Delivered, Failed, Compacted, Delivered]
 
 
+@pytest.mark.slow
 def test_a_server_that_hangs_costs_its_deadline_once_and_then_nothing_until_it_is_back(
     own: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

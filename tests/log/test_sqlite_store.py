@@ -455,6 +455,7 @@ def test_a_store_that_stays_locked_is_a_store_error(
     other.close()
 
 
+@pytest.mark.slow
 def test_a_lock_that_stays_is_waited_for_once(path: Path, store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("readcache.log.store.sqlite_file.BUSY_SECONDS", 0.5)
     other = SqliteStore(path)
@@ -475,6 +476,7 @@ def test_a_lock_that_stays_is_waited_for_once(path: Path, store: SqliteStore, mo
     other.close()
 
 
+@pytest.mark.slow
 def test_a_store_that_cannot_be_opened_is_waited_for_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("readcache.log.store.sqlite_file.BUSY_SECONDS", 0.5)
     SqliteStore(path).close()

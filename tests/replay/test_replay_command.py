@@ -174,6 +174,7 @@ def test_what_is_carried_and_a_turn_go_by_the_prices_of_the_model(
     assert priced["turns_priced"] == round(0.05 * (60_000 + first) + 5 * 3 * 560)
 
 
+@pytest.mark.slow
 def test_long_conversations_are_kept_in_other_ways_and_short_ones_where_that_is_asked_for(
     work: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -318,6 +319,7 @@ def messages_beside(directory: Path, rollout: list[dict[str, Any]], output: obje
     (directory / "a.json").write_text(json.dumps(messages))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cores", [1, 2])
 def test_of_two_copies_the_one_with_more_output_counts_on_any_number_of_cores(
     cores: int, work: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -337,6 +339,7 @@ def test_of_two_copies_the_one_with_more_output_counts_on_any_number_of_cores(
     assert (found["formats"], found["left_aside"]["copies"]) == ({"codex": 1}, 2)
 
 
+@pytest.mark.slow
 def test_of_equal_copies_the_first_counts_even_if_its_process_ends_last(
     work: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -471,6 +474,7 @@ def test_what_is_printed_does_not_depend_on_which_worker_ends_first() -> None:
     assert ranked(Counter({"pi": 1, "codex": 1, "opencode": 2})) == [("opencode", 2), ("codex", 1), ("pi", 1)]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/task").exists() or os.cpu_count() == 1, reason="needs /proc and two cores")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
 def test_a_signal_that_ends_replay_leaves_no_worker_and_nobody_who_holds_its_output(work: Path, number: int) -> None:

@@ -13,13 +13,12 @@ from typing import Any
 import pytest
 
 from readcache.serve.fields import INVALID_PARAMS, NOT_DONE
-from tests.helpers.chats import APIS, Messages, Step, chat, is_sendable, results, roles_alternate, text, texts
+from tests.helpers.chats import Messages, Step, chat, each_api, is_sendable, results, roles_alternate, text, texts
 from tests.helpers.files import WATCHDOG
 from tests.helpers.forks import start
 
 TOP = Path(__file__).resolve().parents[2]
 SERVE = [sys.executable, "-m", "readcache", "serve"]
-both_shapes = pytest.mark.parametrize("shape", APIS)
 
 
 class Client:
@@ -59,7 +58,7 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, _forked: None) -> An
     assert client.process.returncode == 0
 
 
-@both_shapes
+@each_api
 def test_a_client_with_a_model_compacts_in_two_steps(shape: str, client: Client) -> None:
     messages = client.talk(shape)
     (request,) = client.ask("compaction_request", messages=messages)["request"]
@@ -76,7 +75,7 @@ def test_a_client_with_a_model_compacts_in_two_steps(shape: str, client: Client)
     assert shape == "openai" or roles_alternate(shorter)
 
 
-@both_shapes
+@each_api
 def test_only_what_is_in_the_new_list_is_left_out(shape: str, client: Client) -> None:
     shorter = client.ask("compact", messages=client.talk(shape), budget={"max_files": 2})["messages"]
     whole = "\n".join(texts(shorter))
@@ -85,7 +84,7 @@ def test_only_what_is_in_the_new_list_is_left_out(shape: str, client: Client) ->
     assert [name for name in "abcdef" if client.cat(name)["outcome"] == "unchanged"] == there
 
 
-@both_shapes
+@each_api
 def test_pruning_gives_the_list_back_only_if_it_changed(shape: str, client: Client) -> None:
     long = client.ask("observe", command="cat g", output=text(1, 1000), call_id="c1", cwd="/w")["text"]
     messages = chat(shape, Step("cat g", long), Step("ls", "g"))
@@ -141,7 +140,7 @@ def test_a_strategy_that_is_unknown_is_named(client: Client) -> None:
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs Node")
-@both_shapes
+@each_api
 def test_a_host_in_javascript_compacts_as_the_document_says(shape: str, client: Client, tmp_path: Path) -> None:
     (function,) = re.findall(r"^```javascript\n(.*?)^```$", (TOP / "docs/protocol.md").read_text(), re.M | re.S)
     program = f"""

@@ -78,6 +78,7 @@ BODIES = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sent", [b"P", *(b"POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(b) + b for b in BODIES)]
 )
@@ -109,6 +110,7 @@ def test_where_no_server_can_be_a_plugin_is_told_of_none(at: ServerUnderTest) ->
     assert (ran.returncode, ran.stdout) == (1, b"")
 
 
+@pytest.mark.slow
 def test_a_server_that_hangs_is_ended_for_a_plugin_and_its_clients_go_on(at: ServerUnderTest) -> None:
     process = at.start()
     os.kill(process, signal.SIGSTOP)

@@ -69,6 +69,7 @@ ENDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ENDS)
 def test_however_a_process_ends_its_output_is_whole_and_the_session_can_go_on(tmp_path: Path, end: str) -> None:
     done = run(ENDS[end], tmp_path)

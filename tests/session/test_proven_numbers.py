@@ -11,7 +11,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from readcache import Omitted, Policy, Reply, Session
@@ -137,7 +137,6 @@ class Story:
             assert not covered or covered[-1] <= len(there)
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.integers(0, 2**40))
 def test_each_number_is_a_line_of_that_file_with_those_bytes(seed: int) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -168,6 +168,7 @@ def test_a_fork_of_a_session_that_goes_on_knows_what_is_in_doubt(tmp_path: Path,
         assert child.observe("cat f", TEXT).text == TEXT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", [["c2"], ["c1", "c2"], ["c2", "c3"]])
 def test_a_fork_replaces_the_marker_of_a_call_that_was_in_doubt(tmp_path: Path, kept: list[str]) -> None:
     a_process_that_dies(tmp_path / "s.db", GIVES_A_MARKER)
@@ -183,6 +184,7 @@ def test_a_fork_replaces_the_marker_of_a_call_that_was_in_doubt(tmp_path: Path, 
             assert one.observe("cat f", TEXT).text == TEXT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operations", range(12))
 def test_a_store_that_fails_meanwhile_settles_no_doubt(tmp_path: Path, operations: int) -> None:
     """What is in doubt stays so until the store has taken that it is."""

@@ -103,6 +103,7 @@ def test_on_a_terminal_a_person_may_try_it_in_a_shell_of_their_own(sandbox: Sand
     assert (sandbox.directory / "out").read_text() == LINES
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("setsid") is None, reason="no setsid here")
 @pytest.mark.parametrize("end", [">out", "| cat >out"])
 def test_a_login_shell_that_lost_its_parent_is_not_the_harnesss(sandbox: Sandbox, tmp_path: Path, end: str) -> None:

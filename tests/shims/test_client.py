@@ -155,6 +155,7 @@ BAD: dict[str, Answer | None] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", BAD)
 def test_a_server_that_does_not_serve_costs_no_byte_and_a_deadline_at_most(sandbox: Sandbox, what: str) -> None:
     sandbox.reset()
@@ -188,6 +189,7 @@ class _Late:
         self._connection.sendall(data)
 
 
+@pytest.mark.slow
 def test_what_a_client_printed_that_could_not_wait_counts_where_the_answer_would_have_been_all_of_it(
     sandbox: Sandbox, patient: Sandbox, tmp_path: Path
 ) -> None:
@@ -215,6 +217,7 @@ def test_what_a_client_printed_that_could_not_wait_counts_where_the_answer_would
     assert any(out.startswith("[FILE_UNCHANGED ") for out in outs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("closing", ["exec >/dev/null 2>&1", "exec >&- 2>&-"])
 def test_a_command_that_gives_up_its_stdout_is_shown_at_the_limit(
     sandbox: Sandbox, tmp_path: Path, closing: str

@@ -197,6 +197,7 @@ def test_what_is_no_program_is_passed_over(sandbox: Sandbox, tmp_path: Path) -> 
     assert cat(sandbox, f"{sandbox.shims}:{tmp_path}/a:{tmp_path}/b:{PATH}").stdout == LINES
 
 
+@pytest.mark.slow
 def test_a_very_long_path_is_searched_to_its_end(sandbox: Sandbox, tmp_path: Path) -> None:
     script(tmp_path / "last" / "cat", '#!/bin/sh\necho "$PATH" | md5sum\n')
     for start in ("/nowhere" * 600, ":".join(["/nowhere"] * 5000)):
@@ -230,6 +231,7 @@ def test_error_messages_name_the_tool_without_its_directory(sandbox: Sandbox) ->
     assert done.stderr == "cat: nosuch: No such file or directory\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shell", ["dash", "bash", "busybox"])
 def test_the_shim_runs_under_any_posix_shell(sandbox: Sandbox, shell: str, tmp_path: Path) -> None:
     real = shutil.which(shell)

@@ -86,6 +86,7 @@ def test_shims_of_an_earlier_version_pass_through_until_they_are_brought_up_to_d
     assert not (directory / "d").exists()
 
 
+@pytest.mark.slow
 def test_a_client_of_an_earlier_version_is_replaced_by_the_first_read(directory: Path) -> None:
     old = make_client(directory / "old", '-DVERSION="0.0.1"')
     shim_files.write(str(directory / "d"), ["cat"], str(old))
@@ -121,6 +122,7 @@ def test_the_exports_work_where_they_are_evaluated(capfd: Capture) -> None:
         assert outs[1].startswith("[FILE_UNCHANGED ")
 
 
+@pytest.mark.slow
 def test_the_exports_for_a_harness_work_in_each_bash_that_it_starts(capfd: Capture) -> None:
     main(["shims", "install", "d"])
     for options in ([], ["--whole-command"]):
@@ -170,6 +172,7 @@ def test_what_cannot_be_done_is_one_line(capfd: Capture, directory: Path, argume
     assert (directory / "mine" / "cat").read_text() == "somebody's"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["a$b", "x$(touch pwned)y", "`id`", "back\\slash", "a:b", "two\nlines"])
 def test_a_directory_that_was_moved_to_a_name_that_bash_expands_is_refused(
     capfd: Capture, directory: Path, name: str, monkeypatch: pytest.MonkeyPatch
@@ -191,6 +194,7 @@ def test_a_directory_that_was_moved_to_a_name_that_bash_expands_is_refused(
     assert not (directory / "pwned").exists()
 
 
+@pytest.mark.slow
 def test_a_name_with_other_odd_characters_is_none_to_bash(capfd: Capture) -> None:
     name = "a 'b\" *?[c] ~ ! # ; & | (d) {e,f} %é"
     assert main(["shims", "install", name]) == 0

@@ -81,6 +81,7 @@ def assert_shortened_where_the_agent_reads_and_nowhere_else(talk: Talk, sandbox:
     assert "3\n" in talk.say("sh -c 'head -n 3 f | wc -l'")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [["bash", "--norc", "-i"], ["bash", "--norc"], ["sh", "-i"]])
 def test_a_shell_that_stays_on_a_terminal(sandbox: Sandbox, words: list[str]) -> None:
     sandbox.reset()

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field, replace
 
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from readcache import Omitted, Policy, Reply, Session, Shown
@@ -108,7 +108,6 @@ def change(rng: random.Random, lines: list[str], call: int) -> None:
         lines[n] = f"{' ' * rng.randrange(4)}new words {call} {n}"
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.integers(0, 2**40))
 def test_a_wrong_separator_never_makes_an_omission(seed: int) -> None:
     event(f"omitted: {omitted_in(seed) > 0}")
