@@ -5,7 +5,8 @@
 It proposes spans; `judging.search` compares the text. Added deliveries are indexed at the next look-up. Replies that
 need only line numbers never use the index.
 
-The lines of files in unified diffs are indexed too (`find_hunks`). A diff is recognised by its form only.
+The lines of files in unified diffs are indexed too (`find_hunks`). A diff is recognised by its form only. A diff that the
+agent wrote, or that is the content of a file, proves no line numbers.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from readcache.core.model.events import MappedSpan
+from readcache.core.model.events import MappedSpan, Origin
 from readcache.core.model.key_view import Delivery, VisibleSpan
 from readcache.core.model.text import DIFF, ELISION, bodies, is_blank, split_lines
 
@@ -60,7 +61,9 @@ class LineIndex:
             if mapped.sep is None:
                 inside = lines[mapped.at : mapped.at + mapped.count]
                 for found in find_hunks(inside):
-                    self._add(delivery, replace(found, at=mapped.at + found.at), lines)
+                    is_written = bool(mapped.keys) or delivery.event.origin is Origin.COMMAND  # agents miscount lines
+                    first = 0 if is_written else found.first
+                    self._add(delivery, replace(found, at=mapped.at + found.at, first=first), lines)
 
     def _add(self, delivery: Delivery, mapped: MappedSpan, lines: Sequence[str]) -> None:
         self._visible_spans.append(VisibleSpan(delivery, mapped))

@@ -111,13 +111,13 @@ def _replacement(view: View, call: Call, judgement: Judgement, omission: Omissio
     """Return the replacement for an omission. Return None if no marker can describe the lines."""
     matches = omission.matches
     described = describe(matches)
-    selected = _selected(view, matches, judgement.lines)
-    if described is None or selected is None:
+    matching = _matching(view, matches, judgement.lines)
+    if described is None or matching is None:
         return None
     paths = dict.fromkeys(key for match in matches for key in (*match.mapped.keys, *match.visible.mapped.keys))
     names = name_files(view, list(paths))
     files = named_lines(matches)
-    what = _what(files, omission, names) + selected
+    what = _what(files, omission, names) + matching
     is_old = is_outdated(view, matches, judgement.changed)
     note = _OTHERS_CHANGED if is_old and _have_others_changed(view, call, judgement, matches) else ""
     word = _word(call, judgement, omission, is_old=is_old)
@@ -223,24 +223,26 @@ def _what(files: dict[str, Spans] | None, omission: Omission, names: dict[str, s
     return f"output {marker.spell_lines([(omission.low + 1, omission.high)])}{of_paths}"
 
 
-def _selected(view: View, matches: Sequence[Match], lines: Sequence[str]) -> str | None:
-    """Return in words which lines `grep -n` selected, as opposed to context lines.
+def _matching(view: View, matches: Sequence[Match], lines: Sequence[str]) -> str | None:
+    """Return in words which lines match the search of `grep -n`, as opposed to context lines.
 
-    Return "" if the source shows the same with the mark after each number. Return None if there are too many to name.
+    Return "" if all of them match, or if the source shows the same with the mark after each number. Return None if
+    there are too many to name.
     """
     searched = [match for match in matches if match.mapped.sep == GREP and not _is_same_search(view, match, lines)]
     if not searched:
         return ""
-    found = [
-        file_span(match)[0] + n
+    is_hit = {
+        file_span(match)[0] + n: _is_hit(lines[match.low + n])
         for match in searched
         for n in range(match.high - match.low)
-        if _is_hit(lines[match.low + n])
-    ]
-    spans = merge_spans((number, number) for number in found)
+    }
+    if all(is_hit.values()):
+        return ""
+    spans = merge_spans((number, number) for number, found in is_hit.items() if found)
     if len(spans) > MOST_SPANS:
         return None
-    return f" (selected: {marker.spell_spans(spans) if spans else 'none'})"
+    return f" (only {marker.spell_spans(spans)} match)" if spans else " (none of them match)"
 
 
 def _is_same_search(view: View, match: Match, lines: Sequence[str]) -> bool:
@@ -248,7 +250,7 @@ def _is_same_search(view: View, match: Match, lines: Sequence[str]) -> bool:
 
 
 def _is_hit(line: str) -> bool:
-    """Return True for a line of `grep -n` that the pattern selected: `12:x`, not `12-x`."""
+    """Return True for a line of `grep -n` that matches the search: `12:x`, not `12-x`."""
     return line.lstrip("0123456789").startswith(":")
 
 

@@ -94,23 +94,27 @@ def grep(first: int, last: int, *selected: int) -> str:
 
 
 @pytest.mark.parametrize("command", ["cat f", "cat -n f"])
-def test_which_lines_a_search_selected_is_said_where_the_source_does_not_show_it(
-    session: Session, command: str
-) -> None:
+def test_which_lines_match_a_search_is_said_where_the_source_does_not_show_it(session: Session, command: str) -> None:
     session.observe(command, with_numbers() if "-n" in command else TEXT, call_id="whole")
     reply = session.observe("grep -n -B5 -A5 'number 20' f", grep(15, 25, 20))
     assert sources(reply) == {"whole"}
     marker = the_marker(session, reply)
-    assert "f lines 15-25 (selected: 20)" in marker
+    assert "f lines 15-25 (only 20 match)," in marker
     assert (NO_MORE in marker) == (command == "cat f")
 
 
-def test_a_search_shown_again_says_nothing_of_what_it_selected(session: Session) -> None:
+def test_a_search_shown_again_says_nothing_of_what_matches(session: Session) -> None:
     session.observe("grep -n -B5 -A9 'number 20' f", grep(15, 29, 20))
     marker = the_marker(session, session.observe("grep -n -B5 -A5 'number 20' f", grep(15, 25, 20)))
-    assert "selected" not in marker
+    assert " match)" not in marker
     marker = the_marker(session, session.observe("grep -n -B8 -A2 'number 23' f", grep(15, 25, 23)))
-    assert "(selected: 23)" in marker
+    assert "(only 23 match)" in marker
+
+
+def test_a_search_that_all_lines_match_needs_no_word_for_it(session: Session) -> None:
+    session.observe("cat f", TEXT)
+    marker = the_marker(session, session.observe("grep -n number f", grep(1, 40, *range(1, 41))))
+    assert 'f lines 1-40, same as above in "cat f" without numbers' in marker
 
 
 def test_a_search_that_selects_here_and_there_is_shown(session: Session) -> None:
@@ -165,6 +169,16 @@ def test_numbers_that_a_hunk_header_tells_otherwise_are_named(eager: Session) ->
     moved = "".join(f"{n:6}\t{line}\n" for n, line in enumerate(LINES[:40], 6))
     marker = the_marker(eager, eager.observe("nl -ba f | sed -n '6,45p'", moved))
     assert 'f lines 6-45, same as above in "git diff" as lines 1-40 within a diff' in marker
+
+
+@pytest.mark.parametrize("command", ["cat > fix.patch <<'EOF'\n{}EOF", "cat fix.patch"])
+def test_the_numbers_of_a_diff_that_no_program_made_are_not_said(eager: Session, command: str) -> None:
+    """An agent wrote the headers of these hunks, and agents miscount lines."""
+    written = diff(10, 30, added=(13, 27)).replace("+10,", "+879,")
+    eager.observe(command.format(written), written if command == "cat fix.patch" else "", call_id="diff")
+    reply = eager.observe("sed -n '12,28p' f", text(12, 28))
+    assert "lines 88" not in reply.text
+    assert sources(reply) == {"diff"}
 
 
 def test_what_a_diff_changes_is_shown_whatever_was_seen(eager: Session) -> None:
