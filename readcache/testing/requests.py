@@ -24,7 +24,8 @@ _MARKER = re.compile(rf"\[(?:FILE_UNCHANGED|UNCHANGED|LEFT_OUT|GONE) [0-9a-f]{{4
 NOTE = re.compile(r"\[PRUNED [0-9a-f]{4}: [^\n\]]*\]")  # the line that replaces a cleared result
 # One file, and its lines, or those of them that match a search; "selected:" is of earlier builds.
 _NAMED = re.compile(
-    r"\[\S+ \S+ (\"[^\"]*\"|[^ ,]+) lines? (?:[\d, -]+ \((?:only|selected:) )?(\d[\d, -]*?)(?: match)?\)?, (?:same as )?(?:above|in)\b"
+    r"\[\S+ \S+ (\"[^\"]*\"|[^ ,]+) lines? (?:[\d, -]+ \((?:only|selected:) )?(\d[\d, -]*?)(?: match)?\)?, "
+    r"(?:same as )?(?:above|in)\b"
 )
 _ROUNDING = 1  # characters of a result: a host may trim the newline at its end
 

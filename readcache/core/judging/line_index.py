@@ -5,8 +5,8 @@
 It proposes spans; `judging.search` compares the text. Added deliveries are indexed at the next look-up. Replies that
 need only line numbers never use the index.
 
-The lines of files in unified diffs are indexed too (`find_hunks`). A diff is recognised by its form only. A diff that the
-agent wrote, or that is the content of a file, proves no line numbers.
+The lines of files in unified diffs are indexed too (`find_hunks`). A diff is recognised by its form only. A diff proves
+no line numbers if the agent wrote it, or if it is the content of a file.
 """
 
 from __future__ import annotations

@@ -23,6 +23,8 @@ MOST_FILES = 2
 MOST_SPANS = 3
 # Matches of one marker: all are described again with each one that is added. The recordings have at most 18.
 MOST_MATCHES = 100
+# Lines at an end of an omission that have a source of their own. Naming the source of fewer takes as many characters.
+LEAST_OF_A_SOURCE = 5
 
 _FILE_HEADING = re.compile(r".+? lines? \d+(?:-\d+)?(?=: | \(|$)")
 
@@ -53,7 +55,22 @@ def make_omissions(matches: Sequence[Match]) -> tuple[Omission, ...]:
             groups[-1].append(match)
         else:
             groups.append([match])
-    return tuple(Omission(group[0].low, group[-1].high, group) for group in groups)
+    trimmed = map(_without_scraps, groups)
+    return tuple(Omission(group[0].low, group[-1].high, group) for group in trimmed)
+
+
+def _without_scraps(group: list[Match]) -> list[Match]:
+    """Return the matches without short ones at the ends that have a source of their own. To name it takes as long."""
+    while len(group) > 1 and _is_scrap(group[0], group[1:]):
+        group = group[1:]
+    while len(group) > 1 and _is_scrap(group[-1], group[:-1]):
+        group = group[:-1]
+    return group
+
+
+def _is_scrap(match: Match, others: Sequence[Match]) -> bool:
+    is_short = match.high - match.low < LEAST_OF_A_SOURCE
+    return is_short and all(match.visible.delivery is not other.visible.delivery for other in others)
 
 
 def leave_text_at_end(omissions: Sequence[Omission], lines: Sequence[str]) -> tuple[Omission, ...]:
@@ -88,6 +105,8 @@ def describe(matches: Sequence[Match]) -> list[LinesThere] | None:
     """
     if len(matches) > MOST_MATCHES or (any(map(_needs_number, matches)) and len(named_lines(matches) or ()) != 1):
         return None
+    if any(map(_is_numbered, matches)) and not all(match.mapped.keys for match in matches):
+        return None  # the numbers that the reader sees would not be those that the marker names
     groups: dict[tuple[str, Origin, int, str], list[Match]] = {}
     for match in matches:
         event = match.visible.event
@@ -103,6 +122,11 @@ def describe(matches: Sequence[Match]) -> list[LinesThere] | None:
     texts = {group[:3] for group in groups}
     labels = {(group[1:3], shown_label(theirs[0].visible.event.label)) for group, theirs in groups.items()}
     return out if is_short and len(labels) == len(texts) <= marker.MOST_SOURCES else None
+
+
+def _is_numbered(match: Match) -> bool:
+    """Return True if the reader sees the numbers of the lines in their file."""
+    return match.mapped.first > 0 and shows_numbers(match.mapped.sep)
 
 
 def _needs_number(match: Match) -> bool:

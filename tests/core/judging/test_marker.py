@@ -433,3 +433,23 @@ def test_of_several_sources_each_comes_after_its_lines_in_every_form() -> None:
         '[LEFT_OUT abcd.7: f lines 1-20, same as above: 1-9 in "cat f"; 10-20 in your own command "cat > f"; ran now]',
         '[LEFT_OUT abcd.7: f lines 1-20, same as: 1-9 above in "cat f"; 10-20 in the section "Files"; ran now]',
     ]
+
+
+def test_lines_that_show_their_numbers_are_named_by_these_and_not_as_lines_of_the_output() -> None:
+    session = Session("/w", policy=Policy.named("max"))
+    head = "<path>/w/f</path>\n<type>a file of the working directory</type>\n<content>\n"
+    numbered = [f"{n}: {line}\n" for n, line in enumerate(TEXT.splitlines(), 1)]
+    session.observe_read("f", head + "".join(numbered), numbered=": ")
+    again = head + "".join(numbered[:30]) + "(30 of 60 lines)\n"
+    marker = the_marker(session, session.observe_read("f", again, end=30, numbered=": ").text)
+    assert ": f lines 1-30, " in marker
+
+
+def test_few_lines_at_an_end_that_only_another_output_has_are_shown() -> None:
+    session = Session("/w", policy=Policy.named("max"))
+    session.observe("cat f", text(1, 30))
+    session.observe("./others", text(31, 60))
+    reply = session.observe("./all", text(1, 34))
+    assert [(part.start, part.end) for part in reply.segments if isinstance(part, Omitted)] == [(1, 30)]
+    assert reply.text.endswith(text(31, 34))
+    assert "./others" in the_marker(session, session.observe("./most", text(1, 45)).text)
