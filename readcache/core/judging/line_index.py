@@ -51,17 +51,19 @@ class LineIndex:
 
         Skip its markers, and the line that replaces lines truncated by the host.
         """
-        if not delivery.event.credited:
+        event = delivery.event
+        if not event.credited:
             return
-        lines = split_lines(delivery.event.text)
-        markers = {marker.line for marker in delivery.event.markers}
+        lines = split_lines(event.text)
+        markers = {marker.line for marker in event.markers}
         markers.update(at for at, line in enumerate(lines) if line == ELISION)
-        for mapped in fill_gaps(delivery.event.source_map, len(lines), markers):
+        for mapped in fill_gaps(event.source_map, len(lines), markers):
             self._add(delivery, mapped, lines)
             if mapped.sep is None:
                 inside = lines[mapped.at : mapped.at + mapped.count]
                 for found in find_hunks(inside):
-                    is_written = bool(mapped.keys) or delivery.event.origin is Origin.COMMAND  # agents miscount lines
+                    # Agents miscount lines. `cat <<EOF` prints a diff that its own command contains.
+                    is_written = mapped.keys or event.origin is Origin.COMMAND or "@@ -" in event.label
                     first = 0 if is_written else found.first
                     self._add(delivery, replace(found, at=mapped.at + found.at, first=first), lines)
 

@@ -171,11 +171,11 @@ def test_numbers_that_a_hunk_header_tells_otherwise_are_named(eager: Session) ->
     assert 'f lines 6-45, same as above in "git diff" as lines 1-40 within a diff' in marker
 
 
-@pytest.mark.parametrize("command", ["cat > fix.patch <<'EOF'\n{}EOF", "cat fix.patch"])
+@pytest.mark.parametrize("command", ["cat > fix.patch <<'EOF'\n{}EOF", "cat fix.patch", "cat <<'EOF'\n{}EOF"])
 def test_the_numbers_of_a_diff_that_no_program_made_are_not_said(eager: Session, command: str) -> None:
     """An agent wrote the headers of these hunks, and agents miscount lines."""
     written = diff(10, 30, added=(13, 27)).replace("+10,", "+879,")
-    eager.observe(command.format(written), written if command == "cat fix.patch" else "", call_id="diff")
+    eager.observe(command.format(written), "" if ">" in command else written, call_id="diff")
     reply = eager.observe("sed -n '12,28p' f", text(12, 28))
     assert "lines 88" not in reply.text
     assert sources(reply) == {"diff"}
