@@ -35,7 +35,12 @@ class _Undone(Exception):
 
 
 def doctor_command(options: argparse.Namespace, settings: Settings) -> int:
-    """Print the findings. Return 1 if something is broken. If hosts are named, check only those."""
+    """Print the findings. Return 1 if something is broken. If hosts are named, check only those. With `--scrub`, remove
+    secrets from the store instead."""
+    if options.scrub:
+        from readcache.cli.forget import scrub_stores
+
+        return scrub_stores(settings)
     broken = False
     for name, check in _checks(options):
         try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import sys
 import time
 from collections.abc import Mapping
 
@@ -24,6 +25,7 @@ FOREVER = "forever"
 DAY = 86_400
 PATIENCE = 0.2  # seconds, after which a command removes no more sessions
 RESUME_SECONDS = 60  # until the next try, if that time was not enough
+SCRUBBED_AT_ONCE = 500_000  # bytes of stores that are searched in 20 ms; larger ones are searched in the background
 
 
 def age_seconds(age: str, what: str) -> float:
@@ -71,10 +73,13 @@ def tidy_once_a_day(settings: Settings) -> None:
         if not _is_due(stamp, now):
             return
         keep, paths = kept_seconds(os.environ), [path for path in unnamed_stores() if os.path.exists(path)]
-        if keep is None or not paths:
+        if not paths:
             return
         os.close(os.open(stamp, os.O_WRONLY | os.O_CREAT, 0o600))
         os.utime(stamp, (now, now))  # before the work, so that no other process does the same
+        _scrub_after_upgrade(settings, paths)
+        if keep is None:
+            return
         from readcache.log.retention import tidy
         from readcache.log.store.sqlite import SqliteStore
 
@@ -82,6 +87,38 @@ def tidy_once_a_day(settings: Settings) -> None:
             with contextlib.suppress(Exception), contextlib.closing(SqliteStore(path)) as store:
                 if not tidy(store, now, keep, patience=PATIENCE):
                     os.utime(stamp, (now, now - DAY + RESUME_SECONDS))
+
+
+def _scrub_after_upgrade(settings: Settings, paths: list[str]) -> None:
+    """Remove from the stores what this version would not store, unless that was done for its rules."""
+    if os.path.exists(_scrubbed_stamp()):
+        return
+    if sum(map(os.path.getsize, paths)) > SCRUBBED_AT_ONCE:
+        import subprocess
+
+        env = {**os.environ, "READCACHE_STORE": "", "READCACHE_PROTECTED": settings.protected}
+        words, nothing = [sys.executable, "-m", "readcache", "doctor", "--scrub"], subprocess.DEVNULL
+        subprocess.Popen(words, cwd="/", env=env, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)
+        return
+    from readcache.core.model.policy import Policy
+    from readcache.log.scrub import scrub_all
+    from readcache.log.store.sqlite import SqliteStore
+
+    for path in paths:
+        with contextlib.closing(SqliteStore(path)) as store:
+            scrub_all(store, Policy().protecting(settings.protected))
+    note_scrubbed()
+
+
+def note_scrubbed() -> None:
+    """Note that the stores that the user did not name were searched for everything that the rules know."""
+    os.close(os.open(_scrubbed_stamp(), os.O_WRONLY | os.O_CREAT, 0o600))
+
+
+def _scrubbed_stamp() -> str:
+    from readcache.core.judging.removal import RULES
+
+    return os.path.join(state_directory(), f"scrubbed-{RULES}")
 
 
 def _is_due(stamp: str, now: float) -> bool:
