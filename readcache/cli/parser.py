@@ -172,8 +172,8 @@ def _add_looks(alone: Any, add: Any) -> None:
     _flag(clear, "--all", "delete all sessions; asks first (default on a terminal)")
     _flag(clear, "--yes", "with --all: do not ask")
     _flag(clear, "--dry-run", "print what would be deleted without deleting it")
-    forget = add("forget", "remove the text of one call from the store", "call_7 --session chat-17")
-    _value(forget, "call CALL", "ID of the call; `log` lists the IDs")
+    text = "remove the text of one call from the store"
+    _value(add("forget", text, "call_7 --session chat-17"), "call CALL", "ID of the call; `log` lists the IDs")
 
 
 def _add_runs(alone: Any, add: Any) -> None:

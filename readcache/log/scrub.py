@@ -26,8 +26,7 @@ def scrub(store: Store, session_id: str, policy: Policy, named: AbstractSet[str]
             texts = frozenset(r.event.call_id for r, _ in changes if isinstance(r.event, (Delivered, Amended)))
             if texts:  # at the time of the last event, so that the session expires when it would have
                 store.append(session_id, agent, [Forgot(texts, doubted=True, erased=True)], records[-1].at)
-    calls = {(agent, getattr(r.event, "call_id", "")) for agent, changes in found.items() for r, _ in changes}
-    return len(calls)
+    return len({(agent, getattr(r.event, "call_id", "")) for agent, changes in found.items() for r, _ in changes})
 
 
 def scrub_all(store: Store, policy: Policy) -> list[int]:

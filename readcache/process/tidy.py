@@ -25,7 +25,7 @@ FOREVER = "forever"
 DAY = 86_400
 PATIENCE = 0.2  # seconds, after which a command removes no more sessions
 RESUME_SECONDS = 60  # until the next try, if that time was not enough
-SCRUBBED_AT_ONCE = 500_000  # bytes of stores that are searched in 20 ms; larger ones are searched in the background
+SCRUBBED_AT_ONCE = 300_000  # bytes of stores; a search takes 70 ns a character; larger ones get a process of their own
 
 
 def age_seconds(age: str, what: str) -> float:
@@ -65,7 +65,7 @@ def kept_seconds(env: Mapping[str, str]) -> float | None:
 
 
 def tidy_once_a_day(settings: Settings) -> None:
-    """Delete sessions that were kept long enough. Never raise an error."""
+    """Delete sessions that were kept long enough, and texts that this version would not store. Never raise an error."""
     with contextlib.suppress(Exception):
         if not is_unnamed(settings.store):
             return
@@ -77,27 +77,27 @@ def tidy_once_a_day(settings: Settings) -> None:
             return
         os.close(os.open(stamp, os.O_WRONLY | os.O_CREAT, 0o600))
         os.utime(stamp, (now, now))  # before the work, so that no other process does the same
-        _scrub_after_upgrade(settings, paths)
-        if keep is None:
-            return
         from readcache.log.retention import tidy
         from readcache.log.store.sqlite import SqliteStore
 
         for path in paths:
             with contextlib.suppress(Exception), contextlib.closing(SqliteStore(path)) as store:
-                if not tidy(store, now, keep, patience=PATIENCE):
+                if keep is not None and not tidy(store, now, keep, patience=PATIENCE):
                     os.utime(stamp, (now, now - DAY + RESUME_SECONDS))
+        _scrub_after_upgrade(settings, paths)
 
 
 def _scrub_after_upgrade(settings: Settings, paths: list[str]) -> None:
     """Remove from the stores what this version would not store, unless that was done for its rules."""
     if os.path.exists(_scrubbed_stamp()):
         return
-    if sum(map(os.path.getsize, paths)) > SCRUBBED_AT_ONCE:
+    files = (name for path in paths for name in (path, f"{path}-wal") if os.path.exists(name))
+    if sum(map(os.path.getsize, files)) > SCRUBBED_AT_ONCE:
         import subprocess
 
         env = {**os.environ, "READCACHE_STORE": "", "READCACHE_PROTECTED": settings.protected}
-        words, nothing = [sys.executable, "-m", "readcache", "doctor", "--scrub"], subprocess.DEVNULL
+        nothing, isolated = subprocess.DEVNULL, ["-I"] if sys.flags.isolated else []
+        words = [sys.executable, *isolated, "-m", "readcache", "doctor", "--scrub"]
         subprocess.Popen(words, cwd="/", env=env, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)
         return
     from readcache.core.model.policy import Policy

@@ -321,3 +321,11 @@ def test_a_store_that_somebody_named_is_theirs_to_scrub(store: Path, run: Callab
     assert TOKEN.encode() in stored(store)
     assert main(["doctor", "--scrub", "--store", str(store)]) == 0
     assert TOKEN.encode() not in stored(store)
+
+
+def test_a_command_after_forget_shows_the_lines_again(run: Callable[..., Any], capsys: Capture) -> None:
+    whole = run("run", "--call-id", "c1", "-c", "cat f").stdout
+    assert len(run("run", "-c", "head -n 200 f").stdout) < 200
+    assert main(["forget", "c1"]) == 0
+    assert "removed the text of call c1 of session s" in capsys.readouterr().out
+    assert run("run", "-c", "head -n 100 f").stdout == b"".join(whole.splitlines(True)[:100])

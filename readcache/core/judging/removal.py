@@ -37,8 +37,8 @@ class _Removal:
         for event in events:
             if isinstance(event, Wrote):
                 self._writes[event.call_id] += [Write(key, 0) for key in (*event.keys, *event.possible_writes)]
-        labels = self._labels.values() if policy.protected else ()
-        self._given = {value for label in labels for value in secrets_given(label)}  # markers may quote these commands
+        # Values that commands were given. Markers may quote these commands.
+        self._given = {value for label in self._labels.values() for value in secrets_given(label)}
         for event in events:  # oldest first, because a marker copies lines of older texts
             if isinstance(event, (Delivered, Amended)) and event.text and self._must_go(event):
                 self._gone.add(event.call_id)
@@ -82,8 +82,7 @@ class _Removal:
             keys.update(event.account.asked)
         is_exact = isinstance(event, Delivered) and event.rendering == BASH and split_tool(label)[0] != ""
         reading = Reading((FileLines(tuple(keys)),), writes)
-        call = Call(event.call_id, label, "", event.text, reading, exact=is_exact)
-        return replace(call, head=event.head, tail=event.tail)
+        return Call(event.call_id, label, "", event.text, reading, exact=is_exact, head=event.head, tail=event.tail)
 
     def _only_markers(self, event: Delivered | Amended) -> Delivered | Amended:
         """Return the event with its markers and no other text. The conversation may still show them, and they are

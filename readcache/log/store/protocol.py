@@ -117,7 +117,7 @@ class Store(Protocol):
         """Store another event of the same class instead of each record's event, within a transaction. The new event
         shows no more than the old one. A store that others can read no longer returns the old texts.
 
-        Raise StoreError if the store cannot do this, as the store in memory and those of other packages."""
+        Raise StoreError if the store cannot do this, as the store in memory cannot."""
         todo = "delete the session with `readcache clear`"
         raise StoreError(f"cannot rewrite {len(changes)} events of {session_id} in this kind of store: {todo}")
 

@@ -1,4 +1,4 @@
-"""What must leave a log: everything that today's rules would not store, and the texts of named calls."""
+"""Removals from a log: everything that today's rules would not store, and the texts of named calls."""
 
 from __future__ import annotations
 
