@@ -34,6 +34,7 @@ from readcache.core.model.paths import canonical_path
 from readcache.core.model.policy import Policy, Rules
 from readcache.core.model.reply import Reason, Reply
 from readcache.core.model.text import session_tag
+from readcache.core.model.tokens import LEAST_GROWN, ConversationTokens
 from readcache.core.model.tool_call import AskedCommand, AskedRead, Framing, ToolCall
 from readcache.core.shell.read import read_command
 from readcache.log.log import Instant, Log
@@ -74,7 +75,8 @@ class Session(Conversation):
         self.root = os.path.abspath(root)
         self.session_id = str(session_id or new_id(16))
         self.agent_id = str(agent_id)
-        self.policy = policy.used_by(str(host))
+        self._given, self.policy = policy, policy.used_by(str(host))
+        self.size = ConversationTokens(least=LEAST_GROWN / self.policy.chars_per_token)
         self.tag = session_tag(self.session_id)
         self.host = str(host)
         self._store, self._is_off = store, is_off
@@ -88,6 +90,15 @@ class Session(Conversation):
         self._sections = {}
         self._readers = {self.agent_id}  # the known names of this session's readers
         self.notes: object = None  # an adapter's own data about the reader, while it is open
+
+    def use_model(self, name: str) -> None:
+        """Count in the tokens of this model from now on, as the host named it. Change nothing if the name is empty, or
+        if the user's policy names a model."""
+        if not name or name == self.policy.model or self._given.model:
+            return
+        self.policy = replace(self._given, model=name)
+        self.size = ConversationTokens(least=LEAST_GROWN / self.policy.chars_per_token)
+        self.reader.rules = replace(self.reader.rules, policy=self.policy)
 
     # ------------------------------------------------------------ commands
 
@@ -320,12 +331,13 @@ class Session(Conversation):
             session_id=self.session_id,
             agent_id=self.reader.log.new_reader(agent_id, self._readers),
             store=store,
-            policy=self.policy,
+            policy=self._given,
             local=self._is_local,
             clock=self._clock,
             host=self.host,
             is_off=self._is_off,
         )
+        child.use_model(self.policy.model)
         child._readers = self._readers
         if inherit:
             child.reader.inherit(self.reader)

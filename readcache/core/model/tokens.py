@@ -125,6 +125,8 @@ class ConversationTokens:
     """Tokens by the provider for one token by our count. 1 until enough turns were measured."""
     _last: _Request | None = None
     _ratios: list[float] = field(default_factory=list)
+    _asked: float | None = None  # our count of the newest request
+    _answer: str = ""  # the newest recorded answer
 
     @property
     def is_known(self) -> bool:
@@ -143,6 +145,17 @@ class ConversationTokens:
         if last is not None and counted - last.counted >= self.least and prompt > last.prompt:
             self._ratios.append((prompt - last.prompt) / (counted - last.counted))
             self.ratio = median(self._ratios) if len(self._ratios) >= LEAST_TURNS else 1.0
+
+    def asked(self, counted: float) -> None:
+        """Record a request whose size the provider may tell later. `counted`: our count of its texts."""
+        self._asked = counted
+
+    def answered(self, prompt: int, answer: str = "") -> None:
+        """Record the provider's count of the newest request. `answer`: the name of its answer, if the host keeps
+        answers and may show the same one again."""
+        is_new, self._answer = not answer or answer != self._answer, answer
+        if is_new and prompt > 0 and self._asked is not None:
+            self.sent(prompt, self._asked)
 
     def restart(self, counted: float | None = None) -> None:
         """Forget the measured turns, because the conversation was compacted. `counted`: our count of what is left. If
