@@ -12,6 +12,7 @@ from pathlib import Path
 
 from readcache import Marks
 from readcache.testing.requests import NOTE
+from tests.real_hosts.chat_api import Json, ScriptedModel, texts_of
 
 MODEL, CHARS_PER_TOKEN, INSTRUCTIONS = "claude-opus-5", 2.0, 30_000
 WINDOW = 200_000
@@ -34,12 +35,20 @@ class Provider:
         self.sizes.append(INSTRUCTIONS + math.ceil(sum(map(len, texts)) / CHARS_PER_TOKEN))
         self.notes.append(sum(len(NOTE.findall(text)) for text in texts))
         assert self.sizes[-1] < WINDOW, "the request does not fit into the window"
-        if sum(map(bool, self.notes)) > _MORE:
+        if self.is_done:
             return ""
-        name = f"part_{len(self.sizes)}.py"
-        lines = (f"def step_{n}_of_{name[:-3]}(value: int) -> int:  # adds {n}\n" for n in range(_LINES))
-        (self._root / name).write_text("".join(lines))
-        return f"cat {name}"
+        return self.read(len(self.sizes))
+
+    def read(self, number: int) -> str:
+        """Write a file, and return the command that reads it."""
+        lines = (f"def step_{n}_of_part_{number}(value: int) -> int:  # adds {n}\n" for n in range(_LINES))
+        (self._root / f"part_{number}.py").write_text("".join(lines))
+        return f"cat part_{number}.py"
+
+    @property
+    def is_done(self) -> bool:
+        """True if enough requests were made after the clearing."""
+        return sum(map(bool, self.notes)) > _MORE
 
     @property
     def fired(self) -> int:
@@ -56,3 +65,20 @@ class Provider:
             assert after <= MARKS.down_to + one_read
         assert after < before * 0.9
         assert self.notes[self.fired :] == [self.notes[self.fired]] * (_MORE + 1), "nothing more is cleared at once"
+
+
+class ChatProvider(ScriptedModel):
+    """The same behind OpenAI's chat API. `tool`: the host's shell."""
+
+    def __init__(self, root: Path, tool: str) -> None:
+        super().__init__()
+        self.provider, self._tool = Provider(root), tool
+
+    def _answer(self, request: Json) -> Json:
+        messages = request["messages"]
+        calls = [call["id"] for message in messages for call in message.get("tool_calls") or ()]
+        results = [message["tool_call_id"] for message in messages if message["role"] == "tool"]
+        command = self.provider.command([text for _, text in texts_of(messages)], calls, results)
+        self.says(*([self.call(self._tool, {"command": command})] if command else []), text="" if command else "Done.")
+        answer = super()._answer(request)
+        return {**answer, "usage": {**answer["usage"], "prompt_tokens": self.provider.sizes[-1]}}

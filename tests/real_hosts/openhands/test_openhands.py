@@ -25,6 +25,7 @@ from tests.real_hosts.chat_api import Json, ScriptedModel, result_chars
 from tests.real_hosts.measured import Run, compare
 from tests.real_hosts.openhands.openhands_host import SUMMARY, _merged, ask, conversation_in, is_lost, llm_of
 from tests.real_hosts.user_tools import check_settings
+from tests.real_hosts.window import MARKS, MODEL, ChatProvider
 
 SHOP = "".join(f"def item_{n}(count):  # of the shop, with a few words\n" for n in range(60))
 Call = tuple[str, Json]
@@ -305,6 +306,17 @@ def test_with_tmux_markers_name_no_lines_of_files(model: ScriptedModel, root: Pa
     found = markers("".join(shown))
     assert not [marker for marker in found if "shop.py line" in marker or "FILE_UNCHANGED" in marker]
     conversation.close()
+
+
+def test_results_are_cleared_before_a_window_is_full(root: Path) -> None:
+    with ChatProvider(root, "terminal") as model:
+        conversation = conversation_in(root, model, on=True, clear=MARKS, model_name=MODEL, inner=NotingCondenser())
+        try:
+            conversation.send_message("Go on.")
+            conversation.run()
+        finally:
+            conversation.close()
+    model.provider.check()
 
 
 def test_counters_and_replies_are_told(model: ScriptedModel, root: Path) -> None:
