@@ -55,8 +55,8 @@ def clear(messages: list[M], session: Session, *, above: int, down_to: int, toke
     """Clear the oldest results if the conversation exceeds `above` tokens, until at most `down_to` tokens remain.
 
     `tokens`: the size of the conversation with these messages, if the model's API reported it. If it is None, the size
-    is the one that the API reported for the last request (see `answered`), and the session's policy counts what is new
-    since then. Without a report, the policy counts the messages, after the instructions of a known host.
+    is the one that the API reported for the last request (see `record_answer`), and the session's policy counts what is
+    new since then. Without a report, the policy counts the messages, after the instructions of a known host.
 
     Stop earlier if nothing more can be cleared. Return a list in which every marker is true: the same list object if
     nothing changed. A one-line note replaces each cleared result and describes it. If the list contains a cleared
@@ -106,7 +106,7 @@ def clear(messages: list[M], session: Session, *, above: int, down_to: int, toke
     return messages
 
 
-def answered(session: Session, answer: object) -> None:
+def record_answer(session: Session, answer: object) -> None:
     """Record the size of the request that `clear` returned last, if the model's answer has it. `answer`: a response of
     the API, or any object with its `usage`."""
     session.size.answered(prompt_tokens(answer) or 0)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from readcache import Mode, Session
 from readcache.context import mend_and_clear
-from readcache.context.clearing import answered as record_answer
+from readcache.context.clearing import record_answer
 from readcache.core.messages.blocks import Raw
 from readcache.core.messages.editing import as_blocks, user_message, with_blocks, with_result_text
 from readcache.core.messages.messages import Kind, Message, Part, normalise, parse_arguments
@@ -132,7 +132,7 @@ class JudgedLists:
 
     def answered(self, name: str, answer: object) -> None:
         """Record the size of the conversation's last request, if the model's answer has it. `name`: as for `judged`.
-        `answer`: as for `answered` of `context.clearing`."""
+        `answer`: as for `record_answer`."""
         if self._settings.policy.clear is None:
             return
         of_name = (each for each in self._sessions.readers() if getattr(each.notes, "name", None) == name)

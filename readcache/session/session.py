@@ -34,7 +34,6 @@ from readcache.core.model.paths import canonical_path
 from readcache.core.model.policy import Policy, Rules
 from readcache.core.model.reply import Reason, Reply
 from readcache.core.model.text import session_tag
-from readcache.core.model.tokens import LEAST_GROWN, ConversationTokens
 from readcache.core.model.tool_call import AskedCommand, AskedRead, Framing, ToolCall
 from readcache.core.shell.read import read_command
 from readcache.log.log import Instant, Log
@@ -74,11 +73,10 @@ class Session(Conversation):
     ) -> None:
         self.root = os.path.abspath(root)
         self.session_id = str(session_id or new_id(16))
-        self.agent_id = str(agent_id)
-        self._given, self.policy = policy, policy.used_by(str(host))
-        self.size = ConversationTokens(least=LEAST_GROWN / self.policy.chars_per_token)
+        self.agent_id, self.host = str(agent_id), str(host)
+        self._given = policy
+        self._follow(policy.used_by(self.host))
         self.tag = session_tag(self.session_id)
-        self.host = str(host)
         self._store, self._is_off = store, is_off
         self.owns_store = store is None or isinstance(store, (str, os.PathLike))  # it closes with the session
         log = Log(self._open_store, self.session_id, self.agent_id, clock)
@@ -86,19 +84,9 @@ class Session(Conversation):
         self.reader = Reader(log, Rules(self.policy, self.tag, self.host), resumes=True, is_off=is_off)
         self._clock = clock
         self._batch, self._batches = "", 0  # the ID that parallel calls share; how many `batch` contexts are open
-        self._is_local = local
-        self._sections = {}
+        self._is_local, self._sections = local, {}
         self._readers = {self.agent_id}  # the known names of this session's readers
         self.notes: object = None  # an adapter's own data about the reader, while it is open
-
-    def use_model(self, name: str) -> None:
-        """Count in the tokens of this model from now on, as the host named it. Change nothing if the name is empty, or
-        if the user's policy names a model."""
-        if not name or name == self.policy.model or self._given.model:
-            return
-        self.policy = replace(self._given, model=name)
-        self.size = ConversationTokens(least=LEAST_GROWN / self.policy.chars_per_token)
-        self.reader.rules = replace(self.reader.rules, policy=self.policy)
 
     # ------------------------------------------------------------ commands
 

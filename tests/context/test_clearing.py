@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from readcache import Marks, Mode, Policy, Reason, Session
 from readcache.context import clear, mend_and_clear
-from readcache.context.clearing import answered
+from readcache.context.clearing import record_answer
 from readcache.core.messages.messages import normalise
 from readcache.core.model.errors import UsageError
 from tests.helpers.chats import APIS, Messages, Step, chat, is_sendable, numbered, results, text, texts, user
@@ -516,14 +516,14 @@ def test_the_providers_count_decides_when_and_how_much_is_cleared() -> None:
 def test_the_size_of_the_last_request_decides_if_the_host_passes_it() -> None:
     session = Session("/w", policy=Policy(clear=Marks(50_000, 49_401)))
     messages = six_reads("openai", session)
-    answered(session, {"usage": {"prompt_tokens": 60_000}})
+    record_answer(session, {"usage": {"prompt_tokens": 60_000}})
     assert mend_and_clear(messages, session) is messages, "no request was made before that answer"
-    answered(session, {"choices": []})
+    record_answer(session, {"choices": []})
     assert mend_and_clear(messages, session) is messages, "the answer has no usage"
-    answered(session, {"usage": {"prompt_tokens": 50_001}})
+    record_answer(session, {"usage": {"prompt_tokens": 50_001}})
     after = mend_and_clear(messages, session)
     assert changed(messages, after) == {"c1"}
-    answered(session, {"usage": {"prompt_tokens": 49_300}})
+    record_answer(session, {"usage": {"prompt_tokens": 49_300}})
     assert mend_and_clear(after, session) is after
     longer = [*after, user("go on " * 350)]  # 700 tokens
     assert changed(longer, mend_and_clear(longer, session)) == {"c2"}

@@ -91,6 +91,7 @@ class Account:
     shown_chars: int | None = None  # set if the event has no text (see `unconfirmed`); None: the event has its text
     host: str = ""  # the harness or the entry point: "codex", "run"; empty in rows that are older than this field
     tool: str = ""  # "bash", "read", or a tool's own name
+    model: str = ""  # the name of the model that asked; empty: one of the host's usual models
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,8 +185,7 @@ class Rewound:
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """The process that answered the calls so far closed its session. The results of these calls are in the
-    conversation."""
+    """The process that answered the calls so far closed its session. The conversation has their results."""
 
 
 @dataclass(frozen=True, slots=True)

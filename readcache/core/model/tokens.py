@@ -60,6 +60,7 @@ HOSTS: Mapping[str, HostTokens] = MappingProxyType(
 )
 
 LEAST_GROWN = 4_000  # characters that a turn must add to be measured, because hosts add text that nobody records
+LEAST_SHARE = 0.5  # of our count; some gateways report only the tokens that were not cached
 LEAST_TURNS = 3  # measured turns before their median counts
 
 
@@ -73,9 +74,9 @@ def family_of(model: str) -> Family:
     return next((family for pattern, family in _OTHERS if pattern.search(name)), UNKNOWN)
 
 
-def chars_per_token(model: str) -> float:
-    """Return how many characters make a token of this model. `model`: its name; "" if it is unknown."""
-    return family_of(model).chars_per_token
+def chars_per_token(model: str, host: str = "") -> float:
+    """Return how many characters make a token of this model. `model`: its name; "" for the usual models of `host`."""
+    return family_of(model or usual_model(host)).chars_per_token
 
 
 def instructions_of(host: str, otherwise: int = 0) -> int:
@@ -151,10 +152,12 @@ class ConversationTokens:
         self._asked = counted
 
     def answered(self, prompt: int, answer: str = "") -> None:
-        """Record the provider's count of the newest request. `answer`: the name of its answer, if the host keeps
-        answers and may show the same one again."""
-        is_new, self._answer = not answer or answer != self._answer, answer
-        if is_new and prompt > 0 and self._asked is not None:
+        """Record the provider's count of the newest request; 0 if it is unknown. A count that is much too low has no
+        effect. `answer`: the name of its answer, if the host keeps answers and may show the same one again."""
+        if answer and answer == self._answer:
+            return
+        self._answer = answer or self._answer
+        if self._asked is not None and prompt > LEAST_SHARE * self._asked:
             self.sent(prompt, self._asked)
 
     def restart(self, counted: float | None = None) -> None:

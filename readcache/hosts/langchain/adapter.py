@@ -25,7 +25,7 @@ from langchain_core.tracers.context import register_configure_hook
 
 from readcache import Budget, Marks, Mode, Policy, Reply, Session
 from readcache.context import mend_and_clear
-from readcache.context.clearing import answered
+from readcache.context.clearing import record_answer
 from readcache.hosts.adapter_settings import LOG, AdapterSettings, adapter_settings, fallback, model_name
 from readcache.hosts.langchain.messages import as_chat, asked_by, messages_of, tool_result, with_lines_back, with_reply
 from readcache.hosts.tool_results import Judge, ShellDirectory, answer_tool, tool_kinds
@@ -131,7 +131,7 @@ class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]
         """Record the size of the request, and return the response."""
         if self._settings.policy.clear is not None:
             for message in getattr(getattr(response, "model_response", response), "result", [response]):
-                fallback(partial(answered, self._readers.of(request).session, message), None)
+                fallback(partial(record_answer, self._readers.of(request).session, message), None)
         return response
 
     def _is_off(self) -> bool:

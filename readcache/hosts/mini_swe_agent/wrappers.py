@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from readcache import Mode, Session
 from readcache.context import Compactor, mend_and_clear
-from readcache.context.clearing import answered
+from readcache.context.clearing import record_answer
 from readcache.hosts.adapter_settings import LOG, adapter_settings, fallback, model_name
 from readcache.hosts.tool_results import lines_left_out, put_back
 
@@ -97,7 +97,7 @@ class ReadcacheModel(_Wrapper):
         if repaired is None:  # a marker that may be untrue must not stay
             repaired = fallback(lambda: [_in_full(message, self._left_out) for message in messages], messages)
         answer = cast("Message", self._inner.query(repaired, **kwargs))
-        fallback(lambda: answered(self._session, _response_in(answer)), None)
+        fallback(lambda: record_answer(self._session, _response_in(answer)), None)
         return answer
 
     def _repaired(self, messages: list[Message]) -> list[Message]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 import os
@@ -446,10 +447,11 @@ def test_a_model_that_says_too_long_is_asked_again(tmp_path: Path) -> None:
 
 
 def test_results_are_cleared_before_a_window_is_full(tmp_path: Path) -> None:
-    with ChatProvider(tmp_path, "bash") as model:
+    model = ChatProvider(tmp_path, "bash")
+    with model:
         agent = agent_for(model, tmp_path, clear=True, model_name=f"openai/{MODEL}")
         agent.add_messages(agent.model.format_message(role="user", content="Do it."))
-        with pytest.raises(FormatError):  # the last answer has no command
+        with contextlib.suppress(FormatError):  # the last answer has no command
             while True:
                 agent.step()
     model.provider.check()

@@ -309,7 +309,8 @@ def test_with_tmux_markers_name_no_lines_of_files(model: ScriptedModel, root: Pa
 
 
 def test_results_are_cleared_before_a_window_is_full(root: Path) -> None:
-    with ChatProvider(root, "terminal") as model:
+    model = ChatProvider(root, "terminal")
+    with model:
         conversation = conversation_in(root, model, on=True, clear=MARKS, model_name=MODEL, inner=NotingCondenser())
         try:
             conversation.send_message("Go on.")
