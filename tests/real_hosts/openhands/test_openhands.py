@@ -140,13 +140,13 @@ def test_a_failure_of_ours_costs_the_agent_nothing(
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("a bug of ours")
 
-    for name in ("observe", "observe_read", "mend", "restore_plan"):
+    for name in ("answer", "mend", "restored_section"):
         monkeypatch.setattr(Session, name, fail)
         conversation = conversation_in(root, model, on=True)
         shown = play(conversation, model, (view(root),), (view(root),))
         conversation.condense()
         assert "item_59(" in shown[0], name
-        assert "item_59(" in shown[1] or name in ("observe", "restore_plan")
+        assert "item_59(" in shown[1] or name == "restored_section"
         conversation.close()
 
 
