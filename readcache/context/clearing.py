@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from weakref import WeakSet
 
 from readcache.context.compaction import count_tokens
+from readcache.context.formed import prompt_tokens
 from readcache.context.notes import has_note, is_note
 from readcache.context.pruner import PrunableResult, PruneRules, Work, repair_list, with_knowledge
 from readcache.core.messages.blocks import Raw
@@ -53,8 +54,9 @@ def mend_and_clear(messages: list[M], session: Session, *, tokens: int | None = 
 def clear(messages: list[M], session: Session, *, above: int, down_to: int, tokens: int | None = None) -> list[M]:
     """Clear the oldest results if the conversation exceeds `above` tokens, until at most `down_to` tokens remain.
 
-    `tokens`: the size of the conversation with these messages, if the model's API reported it. If it is None, the
-    session's policy counts the messages, after the instructions of a known host.
+    `tokens`: the size of the conversation with these messages, if the model's API reported it. If it is None, the size
+    is the one that the API reported for the last request (see `record_answer`), and the session's policy counts what is
+    new since then. Without a report, the policy counts the messages, after the instructions of a known host.
 
     Stop earlier if nothing more can be cleared. Return a list in which every marker is true: the same list object if
     nothing changed. A one-line note replaces each cleared result and describes it. If the list contains a cleared
@@ -81,23 +83,33 @@ def clear(messages: list[M], session: Session, *, above: int, down_to: int, toke
         return session.mend(messages)
     given, messages = messages, session.mend(_cleared_before(messages, session))
     before: Sequence[Message] = normalise(messages)
-    counted = count_tokens(before, session.policy)
-    beside = instructions_of(session.host) if tokens is None else tokens - counted  # tokens that no message has
-    if beside + counted <= above or repair(messages) is not messages:
+    counted, size = count_tokens(before, session.policy), session.size
+    size.asked(counted)
+    if tokens is None:
+        tokens = round(size.of(counted)) if size.is_known else instructions_of(session.host) + counted
+    if tokens <= above or repair(messages) is not messages:
         return messages
     normal = before
-    while (excess := beside + count_tokens(normal, session.policy) - down_to) > 0:
+    # The excess is by our count, because the results are counted so.
+    while (excess := round((tokens - down_to) / size.ratio) - counted + count_tokens(normal, session.policy)) > 0:
         shorter, stays = _clear_oldest(normal, session, excess)
         if stays > 0 and down_to > 0 and normal is before:
-            _warn(session, stays + down_to, down_to)
+            _warn(session, round(stays * size.ratio) + down_to, down_to)
             return messages
         if shorter is normal:
             break
         normal = repair_list(session, shorter)  # repaired markers may have become longer
         messages = cast("list[M]", raw_messages(normal))
     if normal is not before:
+        size.asked(count_tokens(normal, session.policy))
         _remember(session, normalise(given), before, normal)
     return messages
+
+
+def record_answer(session: Session, answer: object) -> None:
+    """Record the size of the request that `clear` returned last, if the model's answer has it. `answer`: a response of
+    the API, or any object with its `usage`."""
+    session.size.answered(prompt_tokens(answer) or 0)
 
 
 def _warn(session: Session, stays: int, down_to: int) -> None:

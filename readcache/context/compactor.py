@@ -40,7 +40,7 @@ from readcache.core.messages.messages import Message, normalise, normalise_one, 
 from readcache.core.messages.structure import repair
 from readcache.core.model.errors import UsageError
 from readcache.core.model.policy import Budget
-from readcache.core.model.tokens import LEAST_GROWN, ConversationTokens
+from readcache.core.model.tokens import ConversationTokens
 
 if TYPE_CHECKING:
     from readcache.session import Session
@@ -119,7 +119,6 @@ class Compactor:
         self._options = CompactorOptions(session, trigger_tokens, budget, strategies, is_overflow, prompt)
         self._summarize = summarize
         self._levels = levels_of(keep_turns)
-        self._size = ConversationTokens(least=LEAST_GROWN / session.policy.chars_per_token)
         self._level = 0  # index of the next level: one more after each compaction that stayed above the trigger
 
     def ready(self, messages: list[M], *, tokens: int | None = None) -> list[M]:
@@ -200,10 +199,8 @@ class Compactor:
         """Return the list for the harness: its own object for each unchanged message, and copies of the others."""
         options = self._options
         if options.session.policy.clear is not None and not is_forced:
-            longer, size = messages, tokens
-            if size is None and self._size.is_known:
-                size = self._tokens(normalise(messages))
-            messages = mend_and_clear(messages, options.session, tokens=size)
+            longer = messages
+            messages = mend_and_clear(messages, options.session, tokens=tokens)
             if tokens is not None and messages is not longer:
                 tokens -= options.tokens(normalise(longer)) - options.tokens(normalise(messages))
         normal = self._read_new(messages)
@@ -241,6 +238,10 @@ class Compactor:
         self._read = list(result.messages)
         given = {id(message.raw): raw for message, raw in zip(normal, messages, strict=True)}
         return [given[id(m.raw)] if id(m.raw) in given else plain(m.raw) for m in result.messages]
+
+    @property
+    def _size(self) -> ConversationTokens:
+        return self._options.session.size
 
     def _tokens(self, messages: Sequence[Message]) -> int:
         """Return the tokens of the conversation, which has more than these messages: the model's tools, for example."""

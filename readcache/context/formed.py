@@ -140,5 +140,7 @@ def prompt_tokens(answer: object) -> int | None:
     total = next((count for name in _TOTAL if isinstance(count := usage.get(name), int)), None)
     if total is not None:
         return total
+    if usage.get("totalTokens") == usage.get("inputTokens", 0) + usage.get("outputTokens", 0):
+        return usage.get("inputTokens")  # a provider that includes cached tokens in these, in Converse's shape
     counts = [count for name in _BESIDE if isinstance(count := usage.get(name), int)]
     return sum(counts) if counts else None

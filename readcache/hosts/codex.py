@@ -58,7 +58,9 @@ def _hook(event: Mapping[str, Any], sessions: Sessions) -> Mapping[str, Any] | N
 
 def _session(event: Mapping[str, Any], sessions: Sessions) -> Session:
     """Return the session of the event's reader: a sub-agent has a conversation of its own."""
-    return sessions.get(event["session_id"], event.get("agent_id") or "main")
+    session = sessions.get(event["session_id"], event.get("agent_id") or "main")
+    session.use_model(str(event.get("model") or ""))
+    return session
 
 
 def _hooks_file(target: InstallTarget) -> str:

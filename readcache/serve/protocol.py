@@ -220,7 +220,11 @@ def _failed(session: Session, why: str) -> None:
     failures.note(session.session_id, f"plugin of {session.reader.rules.host or 'a host'}", why)
 
 
-def _mend(session: Session, messages: list[Any], **given: Any) -> object:
+def _mend(
+    session: Session, messages: list[Any], *, model: str = "", prompt_tokens: int = 0, answer: str = "", **given: Any
+) -> object:
+    session.use_model(model)
+    session.size.answered(prompt_tokens, answer)
     return _changed(messages, session.mend(messages, **given) if given else mend_and_clear(messages, session))
 
 
@@ -318,7 +322,7 @@ METHODS: dict[str, Method] = {
     "missed": _method("count why", _nothing, count=LINE, why=TEXT),
     "failed": _method("why", _nothing, _failed, why=TEXT),
     "sync": _method("messages", _as("rewrites"), **_LIST),
-    "mend": _method("messages", _same, _mend, **_LIST),
+    "mend": _method("messages", _same, _mend, **_LIST, model=TEXT, prompt_tokens=LINE, answer=TEXT),
     "restore_plan": _method("", _plan, keep=IDS, budget=BUDGET, messages=MESSAGES),
     "prune": _method("messages", _same, _prune, messages=MESSAGES, **_PRUNE),
     "compaction_request": _method(

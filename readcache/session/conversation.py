@@ -16,6 +16,7 @@ from readcache.core.model.paths import canonical_path, matches_any
 from readcache.core.model.policy import Budget, Mode, Policy
 from readcache.core.model.records import events_for
 from readcache.core.model.text import digest
+from readcache.core.model.tokens import LEAST_GROWN, ConversationTokens, usual_model
 from readcache.core.model.view import View
 from readcache.log.reader import Reader
 from readcache.session.disk.files import real_paths, without_dots
@@ -36,13 +37,27 @@ class Conversation:
     reader: Reader
     agent_id: str
     policy: Policy
+    host: str
+    size: ConversationTokens
     tag: str
+    _given: Policy  # the user's, which may name no model
     _is_local: bool | None
     _is_off: Callable[[], bool]
     _sections: dict[str, str]  # restored section by the name of its compaction
     _watching: SeenFiles | None = None  # while a watch lasts
 
     # ------------------------------------------------------------ reports of the harness
+
+    def use_model(self, name: str) -> None:
+        """Count in the tokens of this model from now on, because the harness named it. Change nothing if the name is
+        empty, or if the user's policy names another model than the host's usual ones."""
+        if name and name != self.policy.model and self._given.model in ("", usual_model(self.host)):
+            self._follow(replace(self._given, model=name))
+            self.reader.rules = replace(self.reader.rules, policy=self.policy)
+
+    def _follow(self, policy: Policy) -> None:
+        """Use this policy from now on."""
+        self.policy, self.size = policy, ConversationTokens(least=LEAST_GROWN / policy.chars_per_token)
 
     def wrote(self, path: str | os.PathLike[str], *, content: str | None = None, call_id: str | None = None) -> None:
         """Record that the agent's own write or edit tool succeeded on `path`. Earlier deliveries of the file are then

@@ -73,10 +73,10 @@ class Session(Conversation):
     ) -> None:
         self.root = os.path.abspath(root)
         self.session_id = str(session_id or new_id(16))
-        self.agent_id = str(agent_id)
-        self.policy = policy.used_by(str(host))
+        self.agent_id, self.host = str(agent_id), str(host)
+        self._given = policy
+        self._follow(policy.used_by(self.host))
         self.tag = session_tag(self.session_id)
-        self.host = str(host)
         self._store, self._is_off = store, is_off
         self.owns_store = store is None or isinstance(store, (str, os.PathLike))  # it closes with the session
         log = Log(self._open_store, self.session_id, self.agent_id, clock)
@@ -84,8 +84,7 @@ class Session(Conversation):
         self.reader = Reader(log, Rules(self.policy, self.tag, self.host), resumes=True, is_off=is_off)
         self._clock = clock
         self._batch, self._batches = "", 0  # the ID that parallel calls share; how many `batch` contexts are open
-        self._is_local = local
-        self._sections = {}
+        self._is_local, self._sections = local, {}
         self._readers = {self.agent_id}  # the known names of this session's readers
         self.notes: object = None  # an adapter's own data about the reader, while it is open
 
@@ -320,12 +319,13 @@ class Session(Conversation):
             session_id=self.session_id,
             agent_id=self.reader.log.new_reader(agent_id, self._readers),
             store=store,
-            policy=self.policy,
+            policy=self._given,
             local=self._is_local,
             clock=self._clock,
             host=self.host,
             is_off=self._is_off,
         )
+        child.use_model(self.policy.model)
         child._readers = self._readers
         if inherit:
             child.reader.inherit(self.reader)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from readcache import Marks, Mode, Policy, Reason, Session
 from readcache.context import clear, mend_and_clear
+from readcache.context.clearing import record_answer
 from readcache.core.messages.messages import normalise
 from readcache.core.model.errors import UsageError
 from tests.helpers.chats import APIS, Messages, Step, chat, is_sendable, numbered, results, text, texts, user
@@ -510,6 +511,36 @@ def test_the_providers_count_decides_when_and_how_much_is_cleared() -> None:
     after = clear(messages, session, above=50_000, down_to=49_401, tokens=50_001)
     assert changed(messages, after) == {"c1"}
     assert size - tokens(after) >= 600
+
+
+def test_the_size_of_the_last_request_decides_if_the_host_passes_it() -> None:
+    session = Session("/w", policy=Policy(clear=Marks(50_000, 49_401)))
+    messages = six_reads("openai", session)
+    record_answer(session, {"usage": {"prompt_tokens": 60_000}})
+    assert mend_and_clear(messages, session) is messages, "no request was made before that answer"
+    record_answer(session, {"choices": []})
+    assert mend_and_clear(messages, session) is messages, "the answer has no usage"
+    record_answer(session, {"usage": {"prompt_tokens": 50_001}})
+    after = mend_and_clear(messages, session)
+    assert changed(messages, after) == {"c1"}
+    record_answer(session, {"usage": {"prompt_tokens": 49_300}})
+    assert mend_and_clear(after, session) is after
+    longer = [*after, user("go on " * 350)]  # 700 tokens
+    assert changed(longer, mend_and_clear(longer, session)) == {"c2"}
+
+
+def test_a_models_name_from_the_host_counts_unless_the_user_names_one() -> None:
+    session = Session("/w", host="claude-code", policy=Policy(min_worth=0.5))
+    assert session.policy.tokens("x" * 84) == 30
+    session.use_model("")
+    assert session.policy.tokens("x" * 84) == 30
+    session.use_model("claude-opus-5")
+    assert session.policy.tokens("x" * 84) == session.fork("worker").policy.tokens("x" * 84) == 42
+    assert session.reader.rules.policy is session.policy
+    assert session.policy.min_worth == 0.5
+    named = Session("/w", policy=Policy(model="gpt-5.4"))
+    named.use_model("claude-opus-5")
+    assert named.policy.model == "gpt-5.4"
 
 
 def test_the_instructions_of_a_host_are_a_part_of_the_conversation() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from readcache import Insist, Policy, Session, Sessions
+from readcache.core.model.events import Delivered
 from readcache.core.model.policy import PRESETS
 from readcache.hosts.claude_code import proof
 from readcache.hosts.claude_code.adapter import claude_hook
@@ -244,6 +245,22 @@ def test_a_sub_agent_has_a_conversation_of_its_own(talk: ClaudeTalk) -> None:
     assert markers(second.results[0])
     assert talk.sessions is not None
     assert not talk.sessions.get("conversation").view.covers(str(talk.root / "shop.py"), 1, 60)
+
+
+def test_the_model_is_the_one_that_the_transcript_names_last(talk: ClaudeTalk) -> None:
+    talk.model = "claude-opus-4-6"
+    shown(talk, CAT)
+    talk.model = "us.anthropic.claude-opus-5-v1[1m]"
+    talk.say('a text with "message":{"model":"gpt-5"} in it')
+    shown(talk, HEAD)
+    talk.model = "<synthetic>"
+    shown(talk, Bash("ls"))
+    assert talk.sessions is not None
+    session = talk.sessions.get("conversation")
+    events = [record.event for record in session.events()]
+    named = [event.account.model for event in events if isinstance(event, Delivered) and event.account]
+    assert named == ["claude-opus-4-6", "us.anthropic.claude-opus-5-v1[1m]", "us.anthropic.claude-opus-5-v1[1m]"]
+    assert session.policy.chars_per_token == 2.0
 
 
 def test_an_edit_and_its_undoing_are_not_taken_for_nothing(talk: ClaudeTalk) -> None:

@@ -212,3 +212,8 @@ def test_what_a_hook_could_not_tell_its_host_is_shown_again(codex: Codex) -> Non
 def test_other_events_and_sessions_without_a_file_are_left_alone(codex: Codex, more: dict[str, Any]) -> None:
     codex.run("a")
     assert codex.run("b", **more) is None
+
+
+def test_the_events_name_the_model(codex: Codex) -> None:
+    codex.run("a", model="claude-opus-5")
+    assert codex.sessions.get("s").policy.chars_per_token == 2.0

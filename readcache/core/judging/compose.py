@@ -14,6 +14,7 @@ from readcache.core.model.call import Call
 from readcache.core.model.events import Account, Delivered, MappedSpan, MarkerRecord, Moment, Origin
 from readcache.core.model.policy import Mode, Policy, Rules
 from readcache.core.model.reply import UNCREDITED, Omitted, Outcome, Reason, Reply, Segment, Shown
+from readcache.core.model.tokens import usual_model
 from readcache.core.model.unconfirmed import without_text
 from readcache.core.model.view import View
 
@@ -130,6 +131,7 @@ def _reply(
             asked,
             host=rules.host,
             tool=call.tool,
+            model="" if policy.model == usual_model(rules.host) else policy.model,
         ),
     )
     if not event.credited:
