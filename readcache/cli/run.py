@@ -32,6 +32,13 @@ def run(command: str, settings: Settings, call_id: str | None = None) -> int:
     contains a NUL character, and ReadcacheError if bash cannot be started."""
     if "\0" in command:
         raise UsageError("the command contains a NUL character, which bash does not accept: remove it")
+    if settings.session and "readcache recall " in command:
+        from readcache.cli.recall import recalled
+        from readcache.core.sync.recall import asked_recall
+
+        if (asked := asked_recall(command)) is not None:
+            print(recalled(*asked, settings), end="")
+            return 0
     env = dict(os.environ)
     if acts(settings.mode) and INSIDE not in env:
         _tell_once(settings)

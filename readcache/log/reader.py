@@ -1,7 +1,7 @@
 """Judge calls for one reader, and log what its harness reports. Sessions, shims, servers and adapters share this small
 interface.
 
-    reader = Reader(Log(open_store, session_id, agent_id, time.time), Rules(policy, session_tag(session_id)))
+    reader = Reader(Log(open_store, session_id, agent_id, time.time), Rules(policy, session_tag(session_id, agent_id)))
     pending = reader.judge(call)
     print(pending.reply.text)                      # without a lock; the reply does not count as seen yet
     pending.commit()                               # now it counts as seen
@@ -106,7 +106,7 @@ class Reader:
         nothing is written before the reply is printed.
         """
         if self.rules.policy.mode is Mode.OFF:
-            return Pending(with_frame(pass_through(call, Reason.MODE_OFF), call))
+            return Pending(pass_through(call, Reason.MODE_OFF))
         if self._is_off():
             call = replace(call, skip_reason=Reason.MODE_OFF)
         if call.skip_reason is None and is_answer(call.label, self.rules.policy):
@@ -122,7 +122,7 @@ class Reader:
             if writes := call.reading.writes:
                 number = self.log.view.calls.number_of(call.call_id)
                 self.log.append_later([wrote_event(call, number, writes, self.rules.policy)])
-            pending = Pending(with_frame(pass_through(call, reason), call))
+            pending = Pending(pass_through(call, reason))
         tell_answered(self.rules.host, pending.reply, time.perf_counter() - since)
         return pending
 

@@ -105,7 +105,7 @@ def rules_of(settings: Settings) -> Rules:
     from readcache.core.model.policy import Rules
     from readcache.core.model.text import session_tag
 
-    return Rules(chosen_policy(settings), session_tag(settings.session), settings.host or RUN)
+    return Rules(chosen_policy(settings), session_tag(settings.session, settings.agent), settings.host or RUN)
 
 
 def with_reader(settings: Settings, use: Callable[[Reader], object]) -> None:

@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from readcache.core.judging import marker
 from readcache.core.judging.writes import pasted_file, tool_write
-from readcache.core.model.errors import StoreError, UsageError
+from readcache.core.model.errors import ReadcacheError, StoreError, UsageError
 from readcache.core.model.events import MADE_UP_ID, Delivered, Moment, Record
 from readcache.core.model.paths import canonical_path, matches_any
 from readcache.core.model.policy import Budget, Mode, Policy
 from readcache.core.model.records import events_for
+from readcache.core.model.reply import Reply, unseen_reply
 from readcache.core.model.text import digest
 from readcache.core.model.view import View
+from readcache.core.sync.recall import AskedRecall, asked_recall
 from readcache.log.reader import Reader
 from readcache.session.disk.files import real_paths, without_dots
 
@@ -243,6 +245,28 @@ class Conversation:
         saved tokens are net of markers, and net of bounces: omissions whose bytes the reader requested again right
         after."""
         return dict(sorted(self.view.calls.counts.items()))
+
+    def recall(self, name: str, first: int = 1, last: int | None = None) -> Reply:
+        """Return lines `first` to `last` (1-based, inclusive; None: to the end) of a call's result, as this reader was
+        shown it, with omitted lines filled in. Run nothing. `name`: as in a marker or a note, such as `7f3a91.12`. The
+        first line says if a file has changed since. The reply is never shortened by a marker, and is no source. Raise
+        UsageError for a name that is not this reader's, or if the text is not kept. Raise StoreError."""
+        from readcache.session.recalling import recalled_reply
+
+        asked, log = AskedRecall(str(name), first, last), self.reader.log
+        records = log.store.records(log.session_id, log.agent_id)
+        return recalled_reply(records, self.agent_id, self.tag, asked, self.policy, local=bool(self._is_local))
+
+    def recalled(self, command: str, call_id: str | None) -> Reply | None:
+        """Return the reply to a command that is exactly `readcache recall NAME [FIRST-LAST]`, or None for any other
+        command. An error is a reply, too, so that the tool never sees it."""
+        asked = asked_recall(command)
+        if asked is None:
+            return None
+        try:
+            return replace(self.recall(*asked), call_id=self._call_id(call_id))
+        except ReadcacheError as error:
+            return unseen_reply(f"readcache: {error}\n", self._call_id(call_id), exit_code=1)
 
     def files(self) -> list[ShownFile]:
         """Return the files with lines that this reader can see, by path. Each has the lines, the call, and whether the

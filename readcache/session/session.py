@@ -17,17 +17,7 @@ from typing import Any
 
 from readcache.core.judging.compose import pass_through
 from readcache.core.judging.protect import possible_files
-from readcache.core.model.call import (
-    BASH,
-    READ,
-    Call,
-    command_call,
-    framed,
-    other_call,
-    read_call,
-    with_frame,
-    without_reminders,
-)
+from readcache.core.model.call import BASH, READ, Call, command_call, framed, other_call, read_call, without_reminders
 from readcache.core.model.claims import Reading, with_keys, without_first
 from readcache.core.model.errors import StoreError
 from readcache.core.model.paths import canonical_path
@@ -75,7 +65,7 @@ class Session(Conversation):
         self.session_id = str(session_id or new_id(16))
         self.agent_id = str(agent_id)
         self.policy = policy
-        self.tag = session_tag(self.session_id)
+        self.tag = session_tag(self.session_id, self.agent_id)
         self.host = str(host)
         self._store, self._is_off = store, is_off
         self.owns_store = store is None or isinstance(store, (str, os.PathLike))  # it closes with the session
@@ -145,6 +135,8 @@ class Session(Conversation):
     ) -> Reply:
         from readcache.session.disk.bash import run_bash  # imports `subprocess`, which `observe` does not need
 
+        if (recalled := self.recalled(command, call_id)) is not None:
+            return recalled
         where = os.path.join(self.root, os.fsdecode(cwd)) if cwd is not None else self.root
         self._is_local = self._is_local is not False
         started = self.reader.calls_so_far(began)
@@ -186,8 +178,7 @@ class Session(Conversation):
         return self.answer(replace(call, exit_code=exit_code, cwd=cwd), commit=commit)
 
     def reading(self, command: str, cwd: str) -> Reading:
-        """Return the lines that a command should print and the files that it may write, from its text alone. Run and
-        read nothing."""
+        """Return what a command should print and may write, from its text alone."""
         return read_command(command, canonical_path(cwd, self.root))
 
     def answer(self, call: ToolCall, *, commit: bool = True) -> Reply:
@@ -210,7 +201,10 @@ class Session(Conversation):
         result: bool = False,
         commit: bool = True,
     ) -> Reply:
-        """Answer a command. `result`: the session ran it on this machine."""
+        """Answer a command. `result`: the session ran it on this machine. A recall is answered here, whatever the
+        process printed."""
+        if (recalled := self.recalled(asked.command, call.call_id)) is not None:
+            return recalled
         try:
             where = self.root if call.cwd is None else canonical_path(os.fsdecode(call.cwd), self.root)
         except TypeError:  # `cwd` is not a path: the files that the command meant are unknown
@@ -261,7 +255,7 @@ class Session(Conversation):
         call = replace(call, exit_code=got.exit_code, skip_reason=got.skip_reason, fresh=fresh, exact=True)
         call = framed(call, frame)
         if fresh and call_id is None:
-            return with_frame(pass_through(call, got.skip_reason or Reason.FRESH), call)
+            return pass_through(call, got.skip_reason or Reason.FRESH)
         call = replace(call, batch=str(batch or self._batch), started=started)
         return self._answer(call, local=True, commit=commit)
 

@@ -49,6 +49,7 @@ class Reason(enum.Enum):
     WRITTEN = "written", "the agent wrote the file since it was shown, so all of it was shown"
     INSISTED = "insisted", "the same request came again right after an omission, so all of it was shown"
     FRESH = "fresh", "every byte was asked for (`fresh=True`)"
+    RECALLED = "recalled", "it is the text of an earlier call, shown again by `readcache recall`"
     TOO_SHORT = "too_short", "it is shorter than Policy.min_chars"
     NO_GAIN = "no_gain", "markers would have cost too much for what they save"
     NOT_WORTH = "not_worth", "it would have saved less than the share of one more turn that Policy.min_worth asks for"
@@ -176,3 +177,8 @@ def without_omissions(reply: Reply, reason: Reason) -> Reply:
     """Return the reply with its full text shown, for this reason."""
     text, shown = reply.full_text, (Shown(reply.full_text),)
     return replace(reply, text=text, segments=shown, outcome=Outcome.FULL, reason=reason, tokens_saved=0)
+
+
+def unseen_reply(text: str, call_id: str, *, exit_code: int = 0) -> Reply:
+    """Return a reply of readcache's own to a recall. It is not logged, so it is never a source."""
+    return Reply(text, exit_code, Outcome.FULL, Reason.RECALLED, (Shown(text),), call_id, 0, text)
