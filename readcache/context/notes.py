@@ -14,6 +14,7 @@ from readcache.core.judging.marker import names_of
 from readcache.core.messages.blocks import Raw
 from readcache.core.messages.editing import with_arguments, with_result_text, with_texts
 from readcache.core.messages.messages import Kind, Message, update_all
+from readcache.core.model.text import SESSION_DIGITS
 
 # Characters. The templates of mini-swe-agent and CooperBench show as many of a longer output: 5,000 of either end.
 MOST_CHARS = 10_000
@@ -28,7 +29,11 @@ def note_line(tag: str, text: str) -> str:
 
 def is_note(text: str, tag: str = "") -> bool:
     """Return True if the text is a note and nothing else. If a tag is given, the note must be from that session."""
-    return text.startswith(f"[PRUNED {tag}: " if tag else "[PRUNED") and text.endswith("]") and "\n" not in text
+    return (
+        text.startswith(f"[PRUNED {tag[:SESSION_DIGITS]}" if tag else "[PRUNED")
+        and text.endswith("]")
+        and "\n" not in text
+    )
 
 
 def has_note(text: str) -> bool:

@@ -126,8 +126,8 @@ def _judge(plan: Plan, status: int, output: bytes, client: FrameClient, open_log
             call, reader = plan.call(text, status), _reader(plan, open_log, client)
             with open_log.waiting(client):
                 pending = reader.judge(call, began=plan.settings.began)
-                omits = pending.reply.outcome.value != "full"
-                shown = pending.reply.text.encode("utf-8", "replace") if omits else None
+                reply = pending.reply
+                shown = None if reply.is_output else reply.text.encode("utf-8", "replace")
                 if (at := client.show(shown)) is not None:
                     pending.commit(at)
     finally:

@@ -21,7 +21,7 @@ from itertools import islice
 from readcache.core.model.call import shown_label, split_tool
 from readcache.core.model.events import Origin
 from readcache.core.model.spans import Span
-from readcache.core.model.text import printable
+from readcache.core.model.text import SESSION_DIGITS, printable
 
 FILE_UNCHANGED = "FILE_UNCHANGED"  # the call asked for the whole file, and each of its bytes is as at the source
 UNCHANGED = "UNCHANGED"  # these lines are as at the source, and the file is not known to have changed since
@@ -116,11 +116,12 @@ def find_possible(line: str, session_tag: str) -> Iterator[tuple[int, int]]:
 
 def may_contain(text: str, session_tag: str) -> bool:
     """Return False if a quick check shows that the text contains no marker of the session."""
-    return f" {session_tag}" in text
+    return f" {session_tag[:SESSION_DIGITS]}" in text
 
 
 def _beginning(session_tag: str) -> str:
-    return rf"\[(?:{_WORDS}) {session_tag}(?:\.\d+)?: "
+    # Any reader's: a fork inherits its parent's markers, and markers of the first builds have no digits of the reader.
+    return rf"\[(?:{_WORDS}) {session_tag[:SESSION_DIGITS]}(?:[0-9a-f]{{2}})?(?:\.\d+)?: "
 
 
 def write_marker(name: str, word: str, what: str, sources: Sequence[Source], note: str, end: str) -> str:
