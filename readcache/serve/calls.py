@@ -136,5 +136,5 @@ def _judge(plan: Plan, status: int, output: bytes, client: FrameClient, open_log
 
 
 def _reader(plan: Plan, open_log: OpenLog, client: FrameClient) -> Reader:
-    named = plan.settings._replace(agent="", store="", batch="", began=0.0)  # no rule depends on these fields
+    named = plan.settings._replace(store="", batch="", began=0.0)  # no rule depends on these fields
     return open_log.reader(_known_rules(named), client)
