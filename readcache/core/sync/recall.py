@@ -12,6 +12,7 @@ from readcache.core.model.events import Amended, Delivered, MarkerRecord, Origin
 from readcache.core.model.text import digest_lines, split_lines
 from readcache.core.model.unconfirmed import lacks_text
 
+RECALL = "readcache recall "
 _COMMAND = re.compile(r"\s*readcache recall (\w{4,8}\.\d{1,9})(?: (\d{1,9})-(\d{0,9}))?\s*")
 # What the command prints if nobody answers it at the door. It is true everywhere: in a container, without permission to
 # read the store, and if readcache is off.
@@ -29,7 +30,7 @@ class AskedRecall(NamedTuple):
 
 def asked_recall(command: str) -> AskedRecall | None:
     """Return the request of a command that is exactly `readcache recall NAME [FIRST-LAST]`; None for others."""
-    found = _COMMAND.fullmatch(command) if "readcache recall " in command else None
+    found = _COMMAND.fullmatch(command) if RECALL in command else None
     return None if found is None else AskedRecall(found[1], int(found[2] or 1), int(found[3]) if found[3] else None)
 
 
