@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from readcache.core.judging.marker import names_of
+from readcache.core.judging.marker import RECALL, names_of
 from readcache.core.messages.blocks import Raw
 from readcache.core.messages.editing import with_arguments, with_result_text, with_texts
 from readcache.core.messages.messages import Kind, Message, update_all
 from readcache.core.model.text import SESSION_DIGITS
-from readcache.core.sync.recall import RECALL
 
 # Characters. The templates of mini-swe-agent and CooperBench show as many of a longer output: 5,000 of either end.
 MOST_CHARS = 10_000

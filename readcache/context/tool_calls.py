@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from readcache.context.notes import has_note
-from readcache.core.judging.marker import find_markers
+from readcache.core.judging.marker import RECALL, find_markers
 from readcache.core.judging.match import map_output
 from readcache.core.messages.editing import TextKey
 from readcache.core.messages.messages import Kind, Message, Part, raw_messages
@@ -27,7 +27,7 @@ from readcache.core.model.text import find_separator, split_lines
 from readcache.core.model.view import View
 from readcache.core.shell.read import read_command
 from readcache.core.sync.locate import CharSpan, locate
-from readcache.core.sync.recall import RECALL, asked_recall
+from readcache.core.sync.recall import asked_recall
 from readcache.core.sync.sync import Reconciler
 from readcache.core.sync.texts import strings_of
 

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from readcache.core.judging.compose import compose, pass_through
 from readcache.core.judging.judge import decide
+from readcache.core.judging.marker import RECALL
 from readcache.core.judging.writes import events_after, events_before, wrote_event
 from readcache.core.model.call import Call, with_frame
 from readcache.core.model.errors import StoreError, UsageError
@@ -116,7 +117,7 @@ class Reader:
             call = replace(call, skip_reason=Reason.NEVER)
         since = time.perf_counter()
         try:
-            if "readcache recall " in call.label:
+            if RECALL in call.label:
                 from readcache.log.recalling import answered_recall
 
                 call = answered_recall(call, self.log, self.rules, local=local)

@@ -129,8 +129,7 @@ def _plan(caller: Caller, settings: Settings, is_virtual: Callable[[str], bool])
 def _is_agents_command(caller: Caller, settings: Settings, command: str) -> bool:
     """Return True for a command that may matter, unless another wrapped command runs it. Raise UsageError for an
     invalid `clip`."""
-    may_concern_us = may_matter(command) or "readcache recall " in command
-    if caller.environ.get(INSIDE, "") == settings.context or not may_concern_us:
+    if caller.environ.get(INSIDE, "") == settings.context or not may_matter(command):
         return False
     clip_sizes(settings.clip)  # raises for invalid sizes: without them, the visible part of an output is unknown
     return True

@@ -150,6 +150,7 @@ class Conversation:
                     count_tokens=self.policy.tokens,
                     refuses=lambda paths: why_not_restored(paths, self.policy.protected, local=local),
                     current=current_lines if local else None,
+                    tag=self.tag,
                 )
             except Exception as error:  # a harness must be able to compact even if readcache fails
                 log.fail("", error)

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from readcache import HeadTail, Mode, Outcome, Policy, Session, UsageError
+from readcache import Budget, HeadTail, Mode, Outcome, Policy, RestorePlan, Session, UsageError
 from readcache.core.judging.marker import name_in
 from readcache.core.model.text import session_tag
+from readcache.core.restore.plan import NOT_RESTORED
 from readcache.core.sync.recall import UNANSWERED
 
 LINES = [f"line {n} of a file that is read twice\n" for n in range(1, 61)]
@@ -170,3 +171,26 @@ def test_the_process_recalls_only_for_a_named_session(session: Session, tmp_path
     assert said("recall", "0000.1", **named) == ("", 2)
     assert said("recall", name, "x", **named) == ("", 2)
     assert said("recall", name, READCACHE_SESSION="s", READCACHE_AGENT="sub", READCACHE_STORE=store) == ("", 2)
+
+
+def test_a_restored_section_ends_with_the_outputs_that_it_lacks(session: Session) -> None:
+    session.run("cat a.py")
+    output = "".join(f"test {n} passed, as all the others did before it\n" for n in range(400))
+    for n in range(10):
+        session.observe(f"make test{n}", output.replace("passed", f"passed {n} times"), call_id=f"t{n}")
+    plan = session.restore_plan()
+    lines = plan.render().splitlines()
+    start = next(n for n, line in enumerate(lines) if NOT_RESTORED in line)
+    assert plan.recalls
+    assert lines[start + 1 :] == list(plan.recalls)
+    assert len(plan.recalls) <= 8
+    restored = {item.command for item in plan.items}
+    for line in plan.recalls:
+        command, _, label = line.partition(" (400 lines): ")
+        assert label not in restored
+        assert session.run(command).text.startswith(f"test 0 passed {label[-1]} times")
+    assert RestorePlan.from_dict(plan.to_dict()) == plan
+    assert session.policy.tokens(plan.render()) <= Budget().max_tokens
+    session.compacted(restored=plan)
+    assert session.run("cat a.py").outcome is Outcome.UNCHANGED
+    assert not session.restore_plan(budget=Budget(max_tokens=300)).recalls

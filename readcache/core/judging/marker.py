@@ -31,6 +31,7 @@ PRUNED = "PRUNED"  # first word of the notes that `context.prune` writes
 
 # How to get the bytes all the same. Not used for a command that may do more than read.
 ASK_AGAIN = "repeat this call to see"
+RECALL = "readcache recall "  # followed by a marker's name: the command that shows the result of that call
 OF_OUTPUT = "of that output"  # follows line numbers in a source's text, which are true until the host truncates it
 
 NAME_CHARS = 40  # of a file's name

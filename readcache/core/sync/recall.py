@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from readcache.core.judging.marker import RECALL
 from readcache.core.model.claims import concerns
 from readcache.core.model.events import Amended, Delivered, MarkerRecord, Origin, Record, Wrote
 from readcache.core.model.text import digest_lines, split_lines
 from readcache.core.model.unconfirmed import lacks_text
 
-RECALL = "readcache recall "
 _COMMAND = re.compile(r"\s*readcache recall (\w{4,8}\.\d{1,9})(?: (\d{1,9})-(\d{0,9}))?\s*")
 # What the command prints if nobody answers it at the door. It is true everywhere: in a container, without permission to
 # read the store, and if readcache is off.
