@@ -184,10 +184,10 @@ def _clear_oldest(messages: Sequence[Message], session: Session, excess: int) ->
     for one in _oldest_first(work):
         # If the session does not know a result, it may be from a tool that nobody reports.
         is_known = any(known.event.text and known.event.origin is Origin.RESULT for known in one.call.known)
-        is_known = is_known or (one.call.result.call_id, digest(one.call.result.text)) in shown
+        is_known = is_known or one.call.is_recall or (one.call.result.call_id, digest(one.call.result.text)) in shown
         if excess > 0 and is_known and one.may_go(though_pinned=True):
             before = count(one.text)
-            one.note("; cleared to make room")
+            one.note("; cleared to make room", may_be_recalled=True)
             excess -= before - count(one.text)
     passing = (one.text for one in work.results if one.call.result_at >= work.border or is_note(one.text))
     return work.finish(), excess - sum(map(count, passing))

@@ -50,9 +50,9 @@ def _hook(event: Mapping[str, Any], sessions: Sessions) -> Mapping[str, Any] | N
         session.answer(call)  # record only its writes: its output is shown in parts, or as an error
         return None
     reply = session.answer(replace(call, output=output, complete=not is_truncated(output)), commit=False)
-    if reply.outcome.value == "full":
+    if reply.is_output:
         return None
-    shown = f"Process exited with code {code}\nOutput:\n{reply.text}"
+    shown = f"Process exited with code {reply.exit_code}\nOutput:\n{reply.text}"
     return {"decision": "block", "reason": shown}  # blocks nothing: the model gets this result
 
 

@@ -317,6 +317,7 @@ METHODS: dict[str, Method] = {
     "read": _method("path", _executed, path=TEXT, **_CALL, **_LINES, numbered=FLAG, fresh=FLAG, max_lines=LINE),
     "wrote": _method("path", _nothing, path=TEXT, content=TEXT, call_id=TEXT),
     "observe_file": _method("path text", _nothing, path=TEXT, text=TEXT, message_id=TEXT),
+    "recall": _method("name", _reply, name=TEXT, first=LINE, last=LINE),
     "settle": _method("call_id text", _nothing, call_id=TEXT, text=TEXT),
     "commit": _method("call_id", _nothing, call_id=TEXT),
     "missed": _method("count why", _nothing, count=LINE, why=TEXT),

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from readcache import Marks, Mode, Policy, Reason, Session
 from readcache.context import clear, mend_and_clear
 from readcache.context.clearing import record_answer
+from readcache.context.notes import RECALLED_TURNS
 from readcache.core.messages.messages import normalise
 from readcache.core.model.errors import UsageError
-from tests.helpers.chats import APIS, Messages, Step, chat, is_sendable, numbered, results, text, texts, user
+from tests.helpers.chats import APIS, Messages, Step, chat, is_sendable, numbered, results, text, texts, turn_of, user
 from tests.helpers.compactor import agent_turns, assert_true_markers, commands, observed_turn, six_reads
 
 each_shape = pytest.mark.parametrize("shape", APIS)
@@ -109,17 +110,17 @@ def test_with_a_session_that_only_advises_nothing_is_cleared(mode: Mode) -> None
 SAID = {
     "a read": ("cat f", text(), "f lines 1-40; cleared to make room; repeat this call to see"),
     "some lines": ("sed -n 3,20p f", text(3, 20), "f lines 3-20; cleared to make room; repeat this call to see"),
-    "a command": ("make", text(), "this output, 40 lines; cleared to make room"),
-    "one line": ("make", "x" * 400, "this output, 1 line; cleared to make room"),
+    "a command": ("make", text(), 'output of "make", 40 lines, cleared to make room'),
+    "one line": ("make", "x" * 400, 'output of "make", 1 line, cleared to make room'),
     "a command that reads, too": (
         "make; echo ---; cat -n f",
         text(of="made") + "---\n" + numbered(1, 40),
-        "this output, 81 lines (f lines 1-40 among them); cleared to make room",
+        'output of "make; echo ---; cat -n f", 81 lines (f lines 1-40 among them), cleared to make room',
     ),
     "an output that was cut": (
         "make",
         f"{text(1, 10)}[PRUNED: 100 lines (9,999 characters) omitted here; ask again to see them]\n{text(110, 120)}",
-        "the rest of this output, 22 lines; cleared to make room",
+        'output of "make", 22 lines, cleared to make room',
     ),
 }  # fmt: skip
 
@@ -129,8 +130,11 @@ SAID = {
 def test_the_line_says_what_stood_there(shape: str, command: str, output: str, said: str) -> None:
     session = Session("/w")
     after = clear(commands(shape, session, (command, output), *NOW), session, **ALL)
-    note = f"[PRUNED {session.tag}: {said}]"
+    name = session.tag if command.startswith(("cat", "sed")) else f"{session.tag}.1"
+    recall = "" if name == session.tag else f'; to see it as it was, run "readcache recall {name}"'
+    note = f"[PRUNED {name}: {said}{recall}]"
     assert results(after)["c1"] == note
+    assert session.recall(f"{session.tag}.1").text == output.removesuffix("\n") + "\n"
     assert session.markers_in(f"  > {note}\r\n") == [note]
 
 
@@ -549,3 +553,17 @@ def test_the_instructions_of_a_host_are_a_part_of_the_conversation() -> None:
     marks = {"above": 23_000, "down_to": 22_000}
     assert clear(messages, session, **marks) is not messages
     assert clear(same, other, **marks) is same
+
+
+def test_what_was_recalled_is_not_cleared_again_for_some_turns() -> None:
+    session = Session("/w")
+    messages = commands("openai", session, ("make", text()), *NOW)
+    recall = f"readcache recall {session.tag}.1"
+    for n in range(RECALLED_TURNS + 1):
+        command = recall if n == 0 else f"echo {n}"
+        reply = session.observe(command, "no\n", call_id=f"r{n}")
+        messages += turn_of("openai", (f"r{n}", Step(command, reply.text)))
+        left = [one for one in results(clear(messages, session, **ALL)).values() if one == text()]
+        assert len(left) == (n < RECALLED_TURNS)
+    note = next(one for one in results(clear(messages, session, **ALL)).values() if recall in one)
+    assert note.endswith(f'cleared to make room; to see it as it was, run "{recall}"]')

@@ -40,6 +40,7 @@ RESULTS = {
     "fork": "`agent`: the new reader's name; a different one if `name` was taken",
     "events": "`events` with a higher `seq`, 1,000 at most; `more`",
     "stats": "the counters",
+    "recall": "a reply with lines `first` to `last` of the call's result, as it was shown; it needs no `commit`",
     "files": "`files`: see [Python](python.md)",
     "markers_in": "`markers`",
     "close": "ends the conversation and frees its memory",

@@ -14,6 +14,7 @@ import pytest
 from readcache import Insist, Policy, Session, Sessions
 from readcache.core.model.events import Delivered
 from readcache.core.model.policy import PRESETS
+from readcache.core.sync.recall import UNANSWERED
 from readcache.hosts.claude_code import proof
 from readcache.hosts.claude_code.adapter import claude_hook
 from readcache.hosts.hooks import hook_answer
@@ -506,3 +507,15 @@ def test_events_of_other_kinds_change_nothing(tmp_path: Path) -> None:
         None,
     ):
         assert claude_hook({"hook_event_name": name, "session_id": "s"}, sessions) is None
+
+
+def test_a_recall_is_answered_by_the_hook(talk: ClaudeTalk) -> None:
+    """The process prints one line, as it does not know whose conversation this is."""
+    full = shown(talk, CAT)[0]
+    assert talk.sessions is not None
+    name = f"{talk.sessions.get('conversation').tag}.1"
+    talk.compact()
+    event = {"tool_name": "Bash", "tool_input": {"command": f"readcache recall {name}"}, "tool_use_id": "toolu_recall"}
+    response = {"stdout": UNANSWERED, "stderr": "", "interrupted": False, "isImage": False}
+    answer = talk.event("PostToolUse", **event, tool_response=response)
+    assert answer["hookSpecificOutput"]["updatedToolOutput"] == {**response, "stdout": f"{full}\n"}
