@@ -23,22 +23,33 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Collection, Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from readcache.context import compaction
 from readcache.context.clearing import mend_and_clear
-from readcache.context.compaction import TRIES, AskModel, CompactionResult, CompactorOptions, How, Level, Request
-from readcache.context.formed import is_overflow, prompt_tokens, sendable, well_formed
+from readcache.context.compaction import (
+    TRIES,
+    AskModel,
+    CompactionResult,
+    CompactorOptions,
+    How,
+    Level,
+    Request,
+    compact_now,
+    levels_of,
+)
+from readcache.context.condensation import Condensation
+from readcache.context.formed import is_overflow, prompt_tokens, sendable, well_formed, without_blanks
 from readcache.context.pruner import ALL_STRATEGIES, PruneRules, check_strategies, prune_known, repair_list
+from readcache.context.recording import RecordedList, joined
 from readcache.context.split import split_turns
 from readcache.context.summary import known_lines, request_of
 from readcache.core.messages.blocks import Raw
-from readcache.core.messages.messages import Message, normalise, normalise_one, plain, raw_messages
-from readcache.core.messages.structure import repair
+from readcache.core.messages.messages import Message, normalise, raw_messages, update_all
 from readcache.core.model.errors import UsageError
+from readcache.core.model.events import Origin
 from readcache.core.model.policy import Budget
 from readcache.core.model.tokens import LEAST_GROWN, ConversationTokens
 
@@ -57,8 +68,7 @@ TRIGGER_OF_WINDOW = 0.8
 # With a larger rest, the model would soon be asked again, in the end at every step.
 ENOUGH = 0.7
 KEEP_TURNS = 2
-# Characters of each text of the last turn, if nothing else can be shortened. CooperBench clips at 20,000.
-LAST_TURN_CHARS = (20_000, 5_000, 1_000)
+_WHY = {How.PRUNED: "pruned", How.CLIPPED: "truncated"}  # what a condensation is called; others are "compacted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +97,10 @@ class Compactor:
     - `is_overflow(error)`: returns True if a request failed because it was too long.
     - `prompt`: replaces `SUMMARY_PROMPT`. In it, `{tag}` names the tags around the transcript, and `{file_map}` is
       replaced with the facts from the log.
+    - `on_condensation(condensation)`: is called with each change of the list, before the list is returned.
+
+    The methods take the whole list of the harness, or the list that they returned last with new messages. Earlier
+    changes are applied to a whole list first, so nothing is summarised twice.
 
     If the session's policy has marks (`Policy.clear`), results are cleared by these first. Raise UsageError for invalid
     arguments.
@@ -104,6 +118,7 @@ class Compactor:
         strategies: Collection[str] = ALL_STRATEGIES,
         is_overflow: Callable[[Exception], bool] = is_overflow,
         prompt: str | None = None,
+        on_condensation: Callable[[Condensation], object] | None = None,
     ) -> None:
         check_strategies(strategies)
         if trigger_tokens is None:
@@ -115,12 +130,23 @@ class Compactor:
         budget = budget.within(window or int(trigger_tokens / TRIGGER_OF_WINDOW))
         self.failures = 0  # of `summarize`, in a row; set it to 0 and the model is asked again
         self.report = Report(How.NOTHING, 0, 0)
-        self._read: list[Message] = []  # the last list, so that each message is read only once
+        self._list = RecordedList()
+        self._is_requested = False
+        self._on_condensation = on_condensation
         self._options = CompactorOptions(session, trigger_tokens, budget, strategies, is_overflow, prompt)
         self._summarize = summarize
         self._levels = levels_of(keep_turns)
         self._size = ConversationTokens(least=LEAST_GROWN / session.policy.chars_per_token)
         self._level = 0  # index of the next level: one more after each compaction that stayed above the trigger
+
+    @property
+    def condensations(self) -> list[Condensation]:
+        """All changes of the list, in order: `view_of(whole, condensations)` is the list that was returned last."""
+        return self._list.condensations[:]
+
+    def request_compaction(self) -> None:
+        """Compact at the next step, once, at any size."""
+        self._is_requested = True
 
     def ready(self, messages: list[M], *, tokens: int | None = None) -> list[M]:
         """Return the messages as a request may send them; the same list object if nothing has to change.
@@ -129,7 +155,7 @@ class Compactor:
         gone. `tokens`: the size of the conversation that the model's API reported. If it is None, the size is what the
         API reported for the last request of `ask`, and the session's policy counts what is new since then.
         """
-        return run_at_once(self._ready(messages, tokens, waits=False))
+        return run_at_once(self._step(messages, tokens, waits=False, is_request=True))
 
     def ask(self, model: Callable[[list[M]], A], messages: list[M]) -> tuple[A, list[M]]:
         """Return the model's answer and the messages that it answers. The caller appends the answer to them.
@@ -145,18 +171,18 @@ class Compactor:
         Return the same list object if nothing changed. Below the trigger, only results may be cleared (`Policy.clear`).
         `tokens`: as for `ready`.
         """
-        return run_at_once(self._compact(messages, tokens, waits=False))
+        return run_at_once(self._step(messages, tokens, waits=False))
 
     def compact(self, messages: list[M]) -> list[M]:
         """Return the messages compacted now, at any size, for example if the model rejected them as too many.
 
         Each call is tighter than the last if that one gained nothing or did not get below the trigger.
         """
-        return run_at_once(self._compact(messages, waits=False, is_forced=True))
+        return run_at_once(self._step(messages, waits=False, is_forced=True))
 
     async def aready(self, messages: list[M], *, tokens: int | None = None) -> list[M]:
         """Do the same as `ready`, with a `summarize` that may be asynchronous."""
-        return await self._ready(messages, tokens, waits=True)
+        return await self._step(messages, tokens, waits=True, is_request=True)
 
     async def aask(self, model: Callable[[list[M]], Any], messages: list[M]) -> tuple[Any, list[M]]:
         """Do the same as `ask`, with a model and a `summarize` that may be asynchronous."""
@@ -164,20 +190,14 @@ class Compactor:
 
     async def amaybe_compact(self, messages: list[M], *, tokens: int | None = None) -> list[M]:
         """Do the same as `maybe_compact`, with a `summarize` that may be asynchronous."""
-        return await self._compact(messages, tokens, waits=True)
+        return await self._step(messages, tokens, waits=True)
 
     async def acompact(self, messages: list[M]) -> list[M]:
         """Do the same as `compact`, with a `summarize` that may be asynchronous."""
-        return await self._compact(messages, waits=True, is_forced=True)
-
-    async def _ready(self, messages: list[Any], tokens: int | None, *, waits: bool) -> list[Any]:
-        repaired = repair(messages)
-        if repaired is not messages:
-            repaired = raw_messages(sendable(normalise(repaired)))
-        return self._options.session.mend(await self._compact(repaired, tokens, waits=waits))
+        return await self._step(messages, waits=True, is_forced=True)
 
     async def _ask(self, model: Callable[[Any], Any], messages: list[Any], *, waits: bool) -> tuple[Any, list[Any]]:
-        messages = await self._ready(messages, None, waits=waits)
+        messages = await self._step(messages, waits=waits, is_request=True)
         while True:
             try:
                 answer = await _called(model, messages, waits=waits)
@@ -185,7 +205,7 @@ class Compactor:
             except Exception as error:
                 if not self._options.is_overflow(error):
                     raise
-                shorter = await self._compact(messages, waits=waits, is_forced=True)
+                shorter = await self._step(messages, waits=waits, is_forced=True)
                 if shorter is messages:
                     raise
                 messages = shorter
@@ -194,28 +214,53 @@ class Compactor:
             self._size.sent(told, self._options.tokens(normalise(messages)))
         return answer, messages
 
-    async def _compact(
-        self, messages: list[Any], tokens: int | None = None, *, waits: bool, is_forced: bool = False
+    async def _step(
+        self,
+        given: list[Any],
+        tokens: int | None = None,
+        *,
+        waits: bool,
+        is_forced: bool = False,
+        is_request: bool = False,
     ) -> list[Any]:
-        """Return the list for the harness: its own object for each unchanged message, and copies of the others."""
-        options = self._options
-        if options.session.policy.clear is not None and not is_forced:
-            longer, size = messages, tokens
-            if size is None and self._size.is_known:
-                size = self._tokens(normalise(messages))
-            messages = mend_and_clear(messages, options.session, tokens=size)
-            if tokens is not None and messages is not longer:
-                tokens -= options.tokens(normalise(longer)) - options.tokens(normalise(messages))
-        normal = self._read_new(messages)
-        before = options.tokens(normal)
-        counted = self._tokens(normal) if tokens is None else tokens
+        """Return the list for the harness. `is_request`: it will be sent, so no call may wait for its result."""
+        try:
+            self._list.follow(given, may_wait=not is_request)
+        except Exception as error:  # a list that cannot be compared or copied is still compacted
+            self._options.session.reader.log.fail("", error)
+            self._list.restart(normalise(given))
+        is_forced, self._is_requested = is_forced or self._is_requested, False
+        if self._options.session.policy.clear is not None and not is_forced:
+            tokens = self._clear(tokens)
+        await self._compact(tokens, waits=waits, is_forced=is_forced)
+        if is_request:
+            left = self._list.left
+            self._record(update_all(left, self._options.session.mend(raw_messages(left))), "mended")
+        self.report = replace(self.report, trouble=joined(self.report.trouble, self._list.trouble))
+        return self._list.returned(given)
+
+    def _clear(self, tokens: int | None) -> int | None:
+        """Clear old results. Return the tokens of the conversation that are then left, if the API reported them."""
+        before = self._list.left
+        size = self._tokens(before) if tokens is None and self._size.is_known else tokens
+        raws = raw_messages(before)
+        after = update_all(before, mend_and_clear(raws, self._options.session, tokens=size))
+        saved = self._options.tokens(before) - self._options.tokens(after)
+        self._record(after, "cleared")
+        return None if tokens is None else tokens - saved
+
+    async def _compact(self, tokens: int | None, *, waits: bool, is_forced: bool) -> None:
+        """Compact the list if it reaches the trigger, or if that is forced, and report it."""
+        options, messages = self._options, self._list.left
+        before = options.tokens(messages)
+        counted = self._tokens(messages) if tokens is None else tokens
         if counted < options.trigger_tokens and not is_forced:
             self._level = 0
             self.report = Report(How.NOTHING, counted, counted)
-            return messages
+            return
         may_ask = self.failures < MOST_FAILURES
         ask = partial(_called, self._summarize, waits=waits) if may_ask else None
-        formed, trigger = well_formed(normal), options.trigger_tokens * before / max(1, counted)
+        formed, trigger = without_blanks(messages), options.trigger_tokens * before / max(1, counted)
         if is_forced:
             levels = self._levels[self._levels.index(self._roomy_level(formed, trigger)) :]
             result = await compact_now(formed, options, levels, ask)
@@ -228,36 +273,27 @@ class Compactor:
         is_same = result.how is How.NOTHING
         if not is_same:
             self._size.restart(options.tokens(result.messages))
+            self._record(result.messages, _WHY.get(result.how, "compacted"))
         after = before if is_same else options.tokens(result.messages)
-        trouble = [result.trouble] if result.trouble else []
+        trouble = result.trouble
         if after >= options.trigger_tokens:
             hint = "nothing more can be taken out" if is_same else "compact again"
-            trouble.append(f"{after} tokens are left at a trigger of {options.trigger_tokens}: {hint}")
-        self.report = Report(result.how, before, after, "; ".join(trouble))
+            trouble = joined(trouble, f"{after} tokens are left at a trigger of {options.trigger_tokens}: {hint}")
+        self.report = Report(result.how, before, after, trouble)
         is_enough = not is_same and after < options.trigger_tokens
         self._level = 0 if is_enough else min(self._level + 1, len(self._levels) - 1)
-        if is_same:
-            return messages
-        self._read = list(result.messages)
-        given = {id(message.raw): raw for message, raw in zip(normal, messages, strict=True)}
-        return [given[id(m.raw)] if id(m.raw) in given else plain(m.raw) for m in result.messages]
+
+    def _record(self, after: Sequence[Message], why: str) -> None:
+        """Record what shortened the list, and tell the harness."""
+        options = self._options
+        saved = max(0, options.tokens(self._list.left) - options.tokens(after))
+        made = self._list.record(after, why, saved=saved, sections=_sections(options.session))
+        if made is not None and self._on_condensation is not None:
+            self._on_condensation(made)
 
     def _tokens(self, messages: Sequence[Message]) -> int:
         """Return the tokens of the conversation, which has more than these messages: the model's tools, for example."""
         return round(self._size.of(self._options.tokens(messages)))
-
-    def _read_new(self, messages: Sequence[Raw]) -> list[Message]:
-        """Return the harness's list as `Message` objects. Only the messages that changed are read again."""
-        try:
-            pairs = zip_longest(self._read[: len(messages)], messages)
-            self._read = [
-                m if m is not None and (m.raw == raw or m.raw == plain(raw)) else normalise_one(plain(raw))
-                for m, raw in pairs
-            ]
-            return self._read
-        except Exception as error:  # a list that cannot be compared or copied is still compacted
-            self._options.session.reader.log.fail("", error)
-            return normalise(messages)
 
     async def _compact_if_needed(self, messages: Sequence[Message], trigger: float, ask: AskModel) -> CompactionResult:
         """Prune, and stop if that frees enough. Otherwise compact the given messages, and do not record the pruning."""
@@ -281,24 +317,10 @@ class Compactor:
         return next(iter(fits + [level for level in due if tokens[level] < trigger]), due[0])
 
 
-def levels_of(keep_turns: int) -> list[Level]:
-    """Return the levels of a compaction, each tighter than the one before."""
-    levels = [Level(keep_turns, is_first=True)]
-    # A quarter of the turns at a time keeps the levels few: a client of the server may ask for 2**53 turns.
-    while levels[-1].keep_turns > 1:
-        levels.append(Level(levels[-1].keep_turns - max(1, levels[-1].keep_turns // 4)))
-    return levels + [Level(levels[-1].keep_turns, chars) for chars in LAST_TURN_CHARS]
-
-
-async def compact_now(
-    messages: Sequence[Message], options: CompactorOptions, levels: Sequence[Level], ask: AskModel
-) -> CompactionResult:
-    """Compact by the first of these levels that gains anything. Return the messages unchanged if none does."""
-    for level in levels:
-        result = await compaction.compact_once(messages, options, level, ask)
-        if result.how is not How.NOTHING:
-            return result
-    return CompactionResult(messages, How.NOTHING)
+def _sections(session: Session) -> dict[str, str]:
+    """Return the ID of each visible restored section, by its text."""
+    restored = (d.event for d in session.view.deliveries if d.event.origin is Origin.RESTORED)
+    return {event.text: event.call_id for event in restored}
 
 
 async def _called(function: Callable[[Any], Any], request: Any, *, waits: bool) -> Any:
@@ -370,4 +392,4 @@ def compact_with(
     options = CompactorOptions(session, trigger, within, ALL_STRATEGIES, is_overflow)
     result = run_at_once(compact_now(well_formed(normal), options, levels_of(keep_turns), ask))
     report = Report(result.how, counted, options.tokens(result.messages), result.trouble)
-    return messages if result.how is How.NOTHING else raw_messages(result.messages), report
+    return messages if result.how is How.NOTHING else raw_messages(sendable(result.messages, normal)), report

@@ -371,23 +371,28 @@ def test_an_earlier_summary_outlives_a_model_that_fails() -> None:
     assert "TASK: go on" in summary_of(after)
 
 
+def another_chat(number: int) -> Messages:
+    """A conversation that no compactor has seen."""
+    return commands("openai", Session("/w"), *[(f"cat {name}", text(of=f"{name}{number}")) for name in "abcdef"])[1:]
+
+
 def test_after_three_failures_in_a_row_the_model_is_not_asked() -> None:
     session, model = Session("/w"), Model(RuntimeError("down"))
     compactor = Compactor(session, model, trigger_tokens=1)
-    for _ in range(5):
-        compactor.compact(six_reads("openai", Session("/w")))
+    for n in range(5):
+        compactor.compact(another_chat(n))
     assert len(model.asked) == 3
     compactor.failures = 0
     model.answers = [SUMMARY]
-    compactor.compact(six_reads("openai", Session("/w")))
+    compactor.compact(another_chat(5))
     assert (len(model.asked), compactor.failures) == (4, 0)
 
 
 def test_a_failure_before_a_success_counts_no_more() -> None:
     session, model = Session("/w"), Model(RuntimeError("down"), RuntimeError("down"), SUMMARY, RuntimeError("down"))
     compactor = Compactor(session, model, trigger_tokens=1)
-    for _ in range(5):
-        compactor.compact(six_reads("openai", Session("/w")))
+    for n in range(5):
+        compactor.compact(another_chat(n))
     assert len(model.asked) == 5
 
 
