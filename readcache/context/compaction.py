@@ -47,7 +47,7 @@ LEAST_SHRUNK = 1_000
 LAST_TURN_CHARS = (20_000, 5_000, 1_000)
 
 Request = list[dict[str, str]]
-# Raises UsageError if the response must be awaited and may not. None: the model failed too often to be asked.
+# Raises UsageError if the response must be awaited and may not. None: no model is asked.
 AskModel = Callable[[Request], Awaitable[Any]] | None
 
 
@@ -156,29 +156,36 @@ async def compact_once(
 
 
 async def _summarise(split: Split, options: CompactorOptions, known: Sequence[str], ask: AskModel) -> tuple[str, str]:
-    """Return a model's summary and an empty string, or an empty string and why there is no summary. If a request is too
-    long, try a shorter one. Raise UsageError if the response must be awaited and may not."""
-    if ask is None:
-        return "", "the model was not asked: it failed too often"
-    trouble = ""
+    """Return a model's summary and an empty string, or an empty string and why there is no summary.
+
+    If a request is too long, try a shorter one. If a summary has a fault, request another one, once. Raise UsageError
+    if the response must be awaited and may not.
+    """
+    fault = trouble = ""
     count = options.session.policy.tokens
     replaced = options.tokens(split.old) + sum(map(count, split.summaries))
-    for chars, share in TRIES:
-        transcript = transcript_of(split, options.strategies, chars, share)
+    left = [] if ask is None else list(TRIES)
+    while ask is not None and left:
+        transcript = transcript_of(split, options.strategies, *left[0])
         try:
-            text = summary.summary_in(_text_of(await ask(summary.request_of(transcript, known, options.prompt))))
+            request = summary.request_of(transcript, known, options.prompt, fault)
+            text = summary.summary_in(_text_of(await ask(request)))
         except UsageError:
             raise
         except Exception as error:
             trouble = f"{type(error).__name__}: {error}"
-            if options.is_overflow(error):
-                continue
-            break
-        if not text:
-            return "", "the response held no summary"
-        if count(text) >= replaced:
-            return "", "the summary was longer than the text that it summarises"
-        return summary.written_summary(text, transcript, split.summaries, known), ""
+            if not options.is_overflow(error):
+                break
+            left.pop(0)
+            continue
+        found = summary.fault_in(text, has_sections=options.prompt is None)
+        if not found and count(text) >= replaced:
+            found = "the summary was longer than the text that it summarises"
+        if not found:
+            return summary.written_summary(text, transcript, split.summaries, known), ""
+        if fault:
+            return "", fault
+        fault = found
     return "", trouble
 
 

@@ -88,7 +88,8 @@ class Compactor:
     """Compacts the conversation of one session.
 
     - `summarize`: takes a list of one user message and returns the model's response, a text or a message. For the
-      methods whose names start with "a", it may return an awaitable.
+      methods whose names start with "a", it may return an awaitable. None: the old turns are removed without a model's
+      summary.
     - `window`: tokens that fit in the model's context.
     - `trigger_tokens`: shorter conversations are left unchanged (default: 0.8 of the window).
     - `keep_turns`: this many of the last turns (see `structure`) stay verbatim, fewer if they leave too little room.
@@ -109,7 +110,7 @@ class Compactor:
     def __init__(
         self,
         session: Session,
-        summarize: Callable[[Request], Any],
+        summarize: Callable[[Request], Any] | None,
         *,
         window: int | None = None,
         trigger_tokens: int | None = None,
@@ -258,8 +259,8 @@ class Compactor:
             self._level = 0
             self.report = Report(How.NOTHING, counted, counted)
             return
-        may_ask = self.failures < MOST_FAILURES
-        ask = partial(_called, self._summarize, waits=waits) if may_ask else None
+        summarize = self._summarize if self.failures < MOST_FAILURES else None
+        ask = partial(_called, summarize, waits=waits) if summarize is not None else None
         formed, trigger = without_blanks(messages), options.trigger_tokens * before / max(1, counted)
         if is_forced:
             levels = self._levels[self._levels.index(self._roomy_level(formed, trigger)) :]
@@ -268,7 +269,7 @@ class Compactor:
             result = await self._compact_if_needed(formed, trigger, ask)
         if result.how is How.SUMMARISED:
             self.failures = 0
-        elif result.how is How.MECHANICAL and may_ask:
+        elif result.how is How.MECHANICAL and ask is not None:
             self.failures += 1
         is_same = result.how is How.NOTHING
         if not is_same:
@@ -276,6 +277,8 @@ class Compactor:
             self._record(result.messages, _WHY.get(result.how, "compacted"))
         after = before if is_same else options.tokens(result.messages)
         trouble = result.trouble
+        if result.how is How.MECHANICAL and ask is None and self._summarize is not None:
+            trouble = "the model was not asked: it failed too often"
         if after >= options.trigger_tokens:
             hint = "nothing more can be taken out" if is_same else "compact again"
             trouble = joined(trouble, f"{after} tokens are left at a trigger of {options.trigger_tokens}: {hint}")
@@ -389,7 +392,8 @@ def compact_with(
     counted = compaction.count_tokens(normal, session.policy)
     trigger = trigger_tokens or max(1, counted)
     within = budget.within(int(trigger / TRIGGER_OF_WINDOW))
-    options = CompactorOptions(session, trigger, within, ALL_STRATEGIES, is_overflow)
+    # The summary may be a person's, without sections.
+    options = CompactorOptions(session, trigger, within, ALL_STRATEGIES, is_overflow, prompt="")
     result = run_at_once(compact_now(well_formed(normal), options, levels_of(keep_turns), ask))
     report = Report(result.how, counted, options.tokens(result.messages), result.trouble)
     return messages if result.how is How.NOTHING else raw_messages(sendable(result.messages, normal)), report

@@ -176,7 +176,7 @@ def test_the_file_map_stands_below_the_summary() -> None:
 def test_numbers_that_nobody_showed_are_named() -> None:
     """Evidence was dropped and its narration kept, and the model made reports up."""
     session = Session("/w")
-    model = Model("<summary>TESTS: 4711 passed, 40 lines read</summary>")
+    model = Model("<summary>TASK: go on\nTESTS: 4711 passed, 40 lines read\nNEXT STEP: none</summary>")
     after = Compactor(session, model, trigger_tokens=1).compact(six_reads("openai", session))
     assert "Numbers in this summary that do not occur in the conversation: 4711." in summary_of(after)
 
@@ -276,7 +276,7 @@ def test_a_frame_that_the_session_knows_stays_there_once(shape: str) -> None:
 
 @each_shape
 def test_the_second_compaction_takes_the_first_summary_in(shape: str) -> None:
-    session, model = Session("/w"), Model(SUMMARY, "<summary>TASK: second</summary>")
+    session, model = Session("/w"), Model(SUMMARY, "<summary>TASK: second\nNEXT STEP: none</summary>")
     compactor = Compactor(session, model, trigger_tokens=20_000)
     first = compactor.compact(six_reads(shape, session))
     messages = list(first)
