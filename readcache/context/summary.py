@@ -153,7 +153,8 @@ _CALL = re.compile(
 
 
 def fault_in(text: str, *, has_sections: bool) -> str:
-    """Return why a model's text cannot be used as a summary; "" if it can be. `has_sections`: the prompt asked for the sections."""
+    """Return why a model's text cannot be used as a summary; "" if it can be. `has_sections`: the prompt asked for the
+    sections."""
     if not text:
         return "the response held no summary"
     if _CALL.search(text):
