@@ -8,14 +8,6 @@ agent was working on. It tells the session, so that no remaining marker names a 
 
 It calls only its session and `summarize`. Without a summary, the agent continues with its task, its last turns, the
 files that it was working on, and the list of files that it read and changed.
-
-A host that calls the model itself, such as a program in another language, compacts in two steps:
-
-    request = compaction_request(messages, session)  # the host sends it to a model, and gets a summary
-    messages, report = compact_with(messages, session, summary)
-
-Nothing is remembered between the steps: both take the same list. Append messages that arrive in the meantime
-afterwards, because the summary does not cover them.
 """
 
 from __future__ import annotations
@@ -30,7 +22,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from readcache.context import compaction
 from readcache.context.clearing import mend_and_clear
 from readcache.context.compaction import (
-    TRIES,
     AskModel,
     CompactionResult,
     CompactorOptions,
@@ -41,15 +32,14 @@ from readcache.context.compaction import (
     levels_of,
 )
 from readcache.context.condensation import Condensation
-from readcache.context.formed import is_overflow, prompt_tokens, sendable, well_formed, without_blanks
+from readcache.context.condensed_log import log_condensation, logged_condensations, sections_of
+from readcache.context.formed import is_overflow, prompt_tokens, without_blanks
 from readcache.context.pruner import ALL_STRATEGIES, PruneRules, check_strategies, prune_known, repair_list
 from readcache.context.recording import RecordedList, joined
 from readcache.context.split import split_turns
-from readcache.context.summary import known_lines, request_of
 from readcache.core.messages.blocks import Raw
 from readcache.core.messages.messages import Message, normalise, raw_messages, update_all
 from readcache.core.model.errors import UsageError
-from readcache.core.model.events import Origin
 from readcache.core.model.policy import Budget
 from readcache.core.model.tokens import LEAST_GROWN, ConversationTokens
 
@@ -134,6 +124,7 @@ class Compactor:
         self._list = RecordedList()
         self._is_requested = False
         self._on_condensation = on_condensation
+        self._may_store = True  # False if a summary may contain a secret
         self._options = CompactorOptions(session, trigger_tokens, budget, strategies, is_overflow, prompt)
         self._summarize = summarize
         self._levels = levels_of(keep_turns)
@@ -144,6 +135,19 @@ class Compactor:
     def condensations(self) -> list[Condensation]:
         """All changes of the list, in order: `view_of(whole, condensations)` is the list that was returned last."""
         return self._list.condensations[:]
+
+    def resume(self, messages: list[M], condensations: Sequence[Condensation] | None = None) -> list[M]:
+        """Return the harness's whole list as an earlier process shortened it. `condensations`: None for those in the
+        session's log.
+
+        If one cannot be applied (its summary was not stored, the log has expired, the list differs, or its version is
+        unknown), it and the ones after it are not applied, and `report.trouble` names them.
+        """
+        told = logged_condensations(self._options.session) if condensations is None else condensations
+        self._list.resume(messages, told)
+        tokens = self._options.tokens(self._list.left)
+        self.report = Report(How.NOTHING, tokens, tokens, self._list.trouble)
+        return self._list.returned(messages)
 
     def request_compaction(self) -> None:
         """Compact at the next step, once, at any size."""
@@ -290,8 +294,14 @@ class Compactor:
         """Record what shortened the list, and tell the harness."""
         options = self._options
         saved = max(0, options.tokens(self._list.left) - options.tokens(after))
-        made = self._list.record(after, why, saved=saved, sections=_sections(options.session))
-        if made is not None and self._on_condensation is not None:
+        before = self._list.left
+        made = self._list.record(after, why, saved=saved, sections=sections_of(options.session))
+        if made is None:
+            return
+        # A later summary takes over what an earlier one says.
+        if self._may_store:
+            self._may_store = log_condensation(options.session, made, len(self._list.condensations) - 1, before)
+        if self._on_condensation is not None:
             self._on_condensation(made)
 
     def _tokens(self, messages: Sequence[Message]) -> int:
@@ -320,12 +330,6 @@ class Compactor:
         return next(iter(fits + [level for level in due if tokens[level] < trigger]), due[0])
 
 
-def _sections(session: Session) -> dict[str, str]:
-    """Return the ID of each visible restored section, by its text."""
-    restored = (d.event for d in session.view.deliveries if d.event.origin is Origin.RESTORED)
-    return {event.text: event.call_id for event in restored}
-
-
 async def _called(function: Callable[[Any], Any], request: Any, *, waits: bool) -> Any:
     """Return the function's response, awaited if necessary. Raise UsageError if it must be awaited and may not."""
     response = function(request)
@@ -347,53 +351,3 @@ def run_at_once(coroutine: Coroutine[Any, Any, T]) -> T:
         result: T = end.value
         return result
     raise AssertionError("a coroutine that awaits nothing was suspended")
-
-
-# ---------------------------------------------------------------- in two steps
-
-
-def compaction_request(
-    messages: Sequence[Raw], session: Session, *, keep_turns: int = KEEP_TURNS, attempt: int = 0
-) -> Request:
-    """Return the first request that `Compactor.compact` would make: a list of one user message.
-
-    Return [] if no turn is old enough to be summarised. `attempt`: how many requests for this list were longer than the
-    model's window.
-    """
-    normal = well_formed(normalise(messages))
-    for level in levels_of(keep_turns):
-        split = split_turns(normal, level.keep_turns)
-        if split.old:
-            transcript = compaction.transcript_of(split, ALL_STRATEGIES, *TRIES[min(attempt, len(TRIES) - 1)])
-            return request_of(transcript, known_lines(session, split.old, split.summaries))
-    return []
-
-
-def compact_with(
-    messages: list[Raw],
-    session: Session,
-    summary: str = "",
-    *,
-    keep_turns: int = KEEP_TURNS,
-    trigger_tokens: int | None = None,
-    budget: Budget = Budget(),  # noqa: B008  frozen
-) -> tuple[list[Raw], Report]:
-    """Return the messages compacted with the model's answer to `compaction_request`, and a report.
-
-    Without a summary, the old turns are removed mechanically, as when the model fails. `trigger_tokens`: by default,
-    the current number of tokens in the list.
-    """
-    answers = iter([summary])  # only for these old turns: it does not cover the turns that a tighter try adds
-
-    async def ask(_: Request) -> str:
-        return next(answers, "")
-
-    normal = normalise(messages)
-    counted = compaction.count_tokens(normal, session.policy)
-    trigger = trigger_tokens or max(1, counted)
-    within = budget.within(int(trigger / TRIGGER_OF_WINDOW))
-    # The summary may be a person's, without sections.
-    options = CompactorOptions(session, trigger, within, ALL_STRATEGIES, is_overflow, prompt="")
-    result = run_at_once(compact_now(well_formed(normal), options, levels_of(keep_turns), ask))
-    report = Report(result.how, counted, options.tokens(result.messages), result.trouble)
-    return messages if result.how is How.NOTHING else raw_messages(sendable(result.messages, normal)), report

@@ -60,6 +60,13 @@ class RecordedList:
             is_shortened = any(text.startswith(OWN_HEADINGS) for text in texts)
             self.apply(self._given, [] if is_shortened else self.condensations)
 
+    def resume(self, given: Sequence[Raw], condensations: Sequence[Condensation]) -> None:
+        """Take the whole list, and the condensations that an earlier process made of it."""
+        self.trouble, self.may_wait = "", True
+        self._given = normalise([plain(raw) for raw in given])
+        self.condensations = list(condensations)
+        self.apply(self._given, condensations)
+
     def apply(self, given: Sequence[Message], condensations: Iterable[Condensation]) -> None:
         """Start again with these messages and the condensations that can be applied to them."""
         told = list(condensations)
@@ -152,7 +159,7 @@ def condensation(
         forgotten=forgotten,
         summary=written,
         after=follows,
-        restored=None if restored is None else sections.get(restored, "unlogged"),
+        restored=None if restored is None else sections.get(restored, ""),  # "": the log does not have it
         section=restored,
         changes=changes,
         tokens_saved=saved,
