@@ -43,8 +43,9 @@ _SECTIONS = (
     " where the wording matters. For each request, say whether it is done, so that nothing is done twice.",
     "STATE: what works now, what has been changed in the files, what is half done.",
     "DECISIONS: what was decided and why; what was tried or ruled out and why.",
-    "RELEVANT CODE: the few pieces of code that the next steps depend on, verbatim, each with its file; signatures"
-    " and names rather than bodies.",
+    "MESSAGES: what colleagues and other agents wrote to the agent, verbatim, each with its sender.",
+    "RELEVANT CODE: the few pieces of code that the next steps depend on, verbatim, each with its place as `path:lines"
+    " a-b`; signatures and names rather than bodies.",
     "SEARCH RESULTS: what was searched for and where it is, and what was searched for and not found.",
     "ERRORS AND FIXES: each error verbatim, its cause, and what was done about it.",
     "TESTS: the commands that build and test, and their last results.",

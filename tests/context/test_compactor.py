@@ -164,13 +164,13 @@ def test_the_summariser_sees_the_old_turns_and_the_files_from_the_log(shape: str
     assert text(of="d") in asked
     assert text(of="e") not in asked
     assert "you are an agent" not in asked
-    assert "a: read lines 1-40\n" in asked
+    assert "a: read lines 1-40 of 40\n" in asked
 
 
 def test_the_file_map_stands_below_the_summary() -> None:
     session = Session("/w")
     after = Compactor(session, Model(), trigger_tokens=1).compact(six_reads("openai", session))
-    assert summary_of(after).endswith("b: read lines 1-40\na: read lines 1-40\n")
+    assert summary_of(after).endswith("b: read lines 1-40 of 40\na: read lines 1-40 of 40\n")
 
 
 def test_numbers_that_nobody_showed_are_named() -> None:

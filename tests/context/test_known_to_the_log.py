@@ -39,7 +39,7 @@ def test_lines_that_a_marker_left_out_are_lines_that_were_read() -> None:
     )
     assert len(session.markers_in("\n".join(texts(messages)))) >= 2
     summary = compacted(session, messages)
-    assert "\nf: read lines 1-80\n" in summary
+    assert "\nf: read lines 1-80 of 80\n" in summary
     assert "\ng: read lines 1-80\n" in summary
 
 
@@ -184,7 +184,7 @@ def test_the_prompt_may_be_replaced() -> None:
     tag = asked.partition("Be brief about <")[2].partition(">")[0]
     assert f"\n<{tag}>\n" in asked
     assert "{not a field} Files:\n" in asked
-    assert "a: read lines 1-40\n" in asked
+    assert "a: read lines 1-40 of 40\n" in asked
     assert "TASK: " not in asked.partition(f"<{tag}>\n")[0]
     (request,) = summary_request([], prompt="short")
     assert request["content"].startswith("short\n<transcript-")
