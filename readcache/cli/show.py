@@ -19,6 +19,7 @@ from readcache.core.model.events import (
     Amended,
     Cleared,
     Compacted,
+    Condensed,
     Delivered,
     Event,
     Failed,
@@ -132,6 +133,8 @@ def _describe(event: Event) -> tuple[str, str, str]:
         return "settled", f"{len(event.text):,} chars left", ""
     if isinstance(event, Cleared):
         return "cleared", f"{len(event.note):,} chars left", ""
+    if isinstance(event, Condensed):
+        return "condensed", f"{len(event.data):,} chars stored", ""
     if isinstance(event, Compacted):
         return "compacted", f"{len(event.kept):,} calls kept", ""
     if isinstance(event, Forgot):

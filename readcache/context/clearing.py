@@ -18,7 +18,14 @@ from weakref import WeakSet
 from readcache.context.compaction import count_tokens
 from readcache.context.formed import prompt_tokens
 from readcache.context.notes import has_note, is_note
-from readcache.context.pruner import PrunableResult, PruneRules, Work, repair_list, with_knowledge
+from readcache.context.pruner import (
+    PrunableResult,
+    PruneRules,
+    Work,
+    check_strategies,
+    repair_list,
+    with_knowledge,
+)
 from readcache.core.messages.blocks import Raw
 from readcache.core.messages.editing import TextKey, with_results
 from readcache.core.messages.messages import Kind, Message, Part, normalise, raw_messages
@@ -59,8 +66,9 @@ def clear(messages: list[M], session: Session, *, above: int, down_to: int, toke
     new since then. Without a report, the policy counts the messages, after the instructions of a known host.
 
     Stop earlier if nothing more can be cleared. Return a list in which every marker is true: the same list object if
-    nothing changed. A one-line note replaces each cleared result and describes it. If the list contains a cleared
-    result again, in this process or another one, the same note replaces it again.
+    nothing changed. Results that are repeated or out of date go first (`Policy.prune`). A one-line note replaces each
+    cleared result and describes it. If the list contains a cleared result again, in this process or another one, the
+    same note replaces it again.
 
     Never cleared:
 
@@ -79,6 +87,7 @@ def clear(messages: list[M], session: Session, *, above: int, down_to: int, toke
     advises or is off, or if the list is not well formed (see `repair`). Raise UsageError unless 0 <= down_to <= above.
     """
     Marks(above, down_to)
+    check_strategies(session.policy.prune)
     if not session.may_shorten:
         return session.mend(messages)
     given, messages = messages, session.mend(_cleared_before(messages, session))
@@ -177,8 +186,10 @@ def _clear_oldest(messages: Sequence[Message], session: Session, excess: int) ->
     same list object if no result may be cleared. `stays`: the part of the excess that is neither in the last turns nor
     in notes."""
     rules = PruneRules(protect_last_turns=KEPT_TURNS, protected=session.policy.always)
-    work = Work(messages, (), with_knowledge(rules, messages, session))
+    work = Work(messages, session.policy.prune, with_knowledge(rules, messages, session))
     count = session.policy.tokens
+    work.apply()
+    excess -= sum(count(one.call.result.text) - count(one.text) for one in work.results)
     reused = {call.call_id for one in work.results if (call := one.call.result).call_id in session.view.ids.reused}
     shown = _shown(session, reused) if reused else frozenset()
     for one in _oldest_first(work):

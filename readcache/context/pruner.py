@@ -53,9 +53,7 @@ class PruneRules:
 def prune_messages(messages: Sequence[Message], strategies: Collection[str], rules: PruneRules) -> Sequence[Message]:
     """Return the list pruned by the given ones of `STRATEGIES`; the same list object if nothing changed."""
     work = Work(messages, strategies, rules)
-    for name, strategy in STRATEGIES.items():
-        if name in strategies:
-            strategy(work)
+    work.apply()
     return work.finish()
 
 
@@ -74,7 +72,7 @@ class Work:
     """A pruning in progress: the results of a list, and the changes gathered until now."""
 
     def __init__(self, messages: Sequence[Message], strategies: Collection[str], rules: PruneRules) -> None:
-        self.rules, self._given = rules, messages
+        self.rules, self._given, self._strategies = rules, messages, strategies
         self.truncates = "oversized_outputs" in strategies
         if self.truncates:
             messages = _without_images(messages, rules)
@@ -97,6 +95,12 @@ class Work:
         changed += [one.call.result_at for one in self.results if one.text != one.call.result.text]
         sizes = [sum(len(part.text) for part in message.parts) for message in self._given]
         return first_that_pays(sizes, saved, min(changed, default=len(sizes)), prices)
+
+    def apply(self) -> None:
+        """Apply the strategies, in their order."""
+        for name, strategy in STRATEGIES.items():
+            if name in self._strategies:
+                strategy(self)
 
     def finish(self) -> Sequence[Message]:
         """Return the messages with all changes; the same list object if there are none."""

@@ -54,8 +54,7 @@ class Plan(NamedTuple):
 
     def call(self, text: str, status: int, call_id: str | None = None) -> Call:
         """Return the call that printed `text` and ended with `status`, negative for a signal."""
-        from readcache.core.model.call import command_call
-        from readcache.core.model.events import MADE_UP_ID
+        from readcache.core.model.call import MADE_UP_ID, command_call
         from readcache.core.model.reply import Reason
 
         return command_call(

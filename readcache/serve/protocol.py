@@ -30,8 +30,8 @@ from readcache import (
     __version__,
 )
 from readcache.context.clearing import mend_and_clear
-from readcache.context.compactor import compact_with, compaction_request
 from readcache.context.pruner import prune
+from readcache.context.two_steps import compact_with, compaction_request
 from readcache.log.store.codec import kind_of, stored_name
 from readcache.process import failures
 from readcache.serve import fields

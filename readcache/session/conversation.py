@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from readcache.core.judging import marker
 from readcache.core.judging.writes import pasted_file, tool_write
+from readcache.core.model.call import MADE_UP_ID
 from readcache.core.model.errors import StoreError, UsageError
-from readcache.core.model.events import MADE_UP_ID, Delivered, Moment, Record
+from readcache.core.model.events import Delivered, Moment, Record
 from readcache.core.model.paths import canonical_path, matches_any
 from readcache.core.model.policy import Budget, Mode, Policy
 from readcache.core.model.records import events_for

@@ -37,6 +37,39 @@ def changed(before: Messages, after: Messages) -> set[str]:
     return {call_id for call_id in old if old[call_id] != new[call_id]}
 
 
+# ------------------------------------------------------------ lossless first
+
+
+def repeated(shape: str, session: Session) -> Messages:
+    """Three reads, the same three by a tool that nobody reports, and two turns."""
+    shown = [("cat f", text(1, 60)), ("cat g", text(1, 60, of="row")), ("cat h", text(1, 60, of="item"))]
+    for at, (command, output) in enumerate(shown, 1):
+        session.observe(command, output, call_id=f"c{at}")
+    return chat(shape, *[Step(command, output) for command, output in [*shown, *shown, ("true", ""), ("true", "")]])
+
+
+@each_shape
+def test_repeated_results_go_before_any_other(shape: str) -> None:
+    session = Session("/w")
+    messages = repeated(shape, session)
+    mark = tokens(messages) * 2 // 3
+    after = clear(messages, session, above=mark, down_to=mark)
+    assert changed(messages, after) == {"c1", "c2", "c3"}
+    assert all("; shown again later, byte for byte" in results(after)[name] for name in ("c1", "c2", "c3"))
+    assert tokens(after) <= mark
+    assert clear(messages, session, above=mark, down_to=mark) == after
+
+
+def test_pruning_before_clearing_can_be_switched_off() -> None:
+    session = Session("/w", policy=Policy(prune=()))
+    messages = repeated("openai", session)
+    mark = tokens(messages) * 2 // 3
+    after = clear(messages, session, above=mark, down_to=mark)
+    assert "cleared to make room" in results(after)["c1"]
+    with pytest.raises(UsageError, match="unknown pruning strategy 'all'"):
+        clear(messages, Session("/w", policy=Policy(prune=("all",))), above=mark, down_to=mark)
+
+
 # ------------------------------------------------------------ when, and how much
 
 

@@ -431,7 +431,7 @@ def test_a_conversation_that_fills_its_window_is_compacted_and_goes_on(tmp_path:
 
 def test_what_a_compaction_put_back_is_not_read_twice(tmp_path: Path) -> None:
     repo = make_repo(tmp_path / "repo")
-    with ScriptedModel(summary="<summary>NEXT STEP: read on</summary>", window=WINDOW) as model:
+    with ScriptedModel(summary="<summary>TASK: go on\nNEXT STEP: read on</summary>", window=WINDOW) as model:
         long_work(model)
         run_mini(model, repo, compacting(tmp_path / "ours.yaml"))
     shown = [text for request in model.requests for text in results(request)]
@@ -440,7 +440,7 @@ def test_what_a_compaction_put_back_is_not_read_twice(tmp_path: Path) -> None:
 
 def test_a_model_that_says_too_long_is_asked_again(tmp_path: Path) -> None:
     repo = make_repo(tmp_path / "repo")
-    with ScriptedModel(summary="<summary>NEXT STEP: read on</summary>", window=WINDOW) as model:
+    with ScriptedModel(summary="<summary>TASK: go on\nNEXT STEP: read on</summary>", window=WINDOW) as model:
         long_work(model)
         trajectory = run_mini(model, repo, compacting(tmp_path / "ours.yaml", window=1_000_000))
     assert trajectory["info"]["exit_status"] == "Submitted"
