@@ -20,8 +20,9 @@ from readcache.cli.demo import COMMANDS, write_sample
 from readcache.cli.main import main
 from readcache.cli.options import VARIABLES
 from tests.docs import rivals
-from tests.docs.generate import BLOCKS, DOCUMENTS, block_names, fill
-from tests.docs.picture import PICTURE, picture
+from tests.docs.flow import ALTERNATIVE, DIAGRAM
+from tests.docs.generate import BLOCKS, DOCUMENTS, PICTURES, block_names, fill
+from tests.docs.picture import PICTURE
 from tests.docs.tables import TOP, field_table
 
 PAGES = sorted(str(path.relative_to(TOP)) for top in ("docs", "readcache") for path in (TOP / top).rglob("*.md"))
@@ -53,12 +54,31 @@ def test_every_block_has_its_place_in_one_document() -> None:
     assert sorted(name for document in DOCUMENTS for name in block_names(text_of(document))) == sorted(BLOCKS)
 
 
-def test_the_picture_is_what_a_session_gives() -> None:
-    assert PICTURE.read_text(encoding="utf-8") == picture(), REGENERATE
-    drawn = ElementTree.parse(PICTURE).getroot()
-    texts = ["".join(text.itertext()) for text in drawn.iter("{http://www.w3.org/2000/svg}text")]
-    assert [text for text in texts if text.startswith("[UNCHANGED ")]
-    assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)|@import|url\(|<script", picture())
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def drawn_texts(path: Path) -> list[str]:
+    """Return the words that a picture shows."""
+    return ["".join(text.itertext()) for text in ElementTree.parse(path).getroot().iter(f"{SVG}text")]
+
+
+@pytest.mark.parametrize("path", PICTURES, ids=lambda path: path.name)
+def test_a_picture_is_what_the_code_draws_and_loads_nothing(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert text == PICTURES[path](), REGENERATE
+    assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)|@import|url\((?!#)|<script", text)
+    title = ElementTree.fromstring(text).find(f"{SVG}title")
+    assert title is not None
+    assert title.text
+
+
+def test_the_picture_of_the_readme_has_a_marker() -> None:
+    assert [text for text in drawn_texts(PICTURE) if text.startswith("[UNCHANGED ")]
+
+
+def test_the_diagram_names_its_parts_and_the_page_says_what_it_shows() -> None:
+    assert set(drawn_texts(DIAGRAM)) >= {"agent", "tool", "readcache", "model", "log"}
+    assert f"![{ALTERNATIVE}]({DIAGRAM.name})" in " ".join(text_of("docs/how-it-works.md").split())
 
 
 def test_the_readme_is_short() -> None:
