@@ -219,7 +219,8 @@ def test_a_server_that_is_there_already_is_told_of(at: ServerUnderTest) -> None:
 
 
 def test_every_way_in_that_names_itself_is_a_label() -> None:
-    text = (TOP / "docs/gain.md").read_text(encoding="utf-8").partition("## Hosts")[2].partition("Rows of earlier")[0]
+    page = (TOP / "docs/measuring.md").read_text(encoding="utf-8")
+    text = page.partition("## Hosts")[2].partition("Rows of earlier")[0]
     named = set(re.findall(r"`([a-z-]+)`", text))
     assert named == HOSTS >= set(MODULES)
 
