@@ -245,7 +245,7 @@ def test_the_dashboard_asks_for_metrics_that_there_are_and_for_all() -> None:
             assert all(used <= labels[name] for name in names), panel["title"]
             assert query.count("(") == query.count(")")
     assert labels.keys() - asked <= {f"{SECONDS.name}_count", f"{SECONDS.name}_sum"}
-    page = (TOP / "docs/fleets.md").read_text(encoding="utf-8")
+    page = (TOP / "docs/stores.md").read_text(encoding="utf-8")
     assert {f"{metric.name}_total" for metric in METRICS} | {SECONDS.name} == set(
         re.findall(r"`(readcache_\w+)`", page)
     )
