@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import io
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -18,7 +19,8 @@ import pytest
 from readcache import Reason, Session
 from readcache.cli.demo import COMMANDS, write_sample
 from readcache.cli.main import main
-from readcache.cli.options import VARIABLES
+from readcache.cli.options import VARIABLES, read_run
+from readcache.cli.parser import command_parsers, parse_words
 from tests.docs import rivals
 from tests.docs.flow import ALTERNATIVE, DIAGRAM
 from tests.docs.generate import BLOCKS, DOCUMENTS, PICTURES, block_names, fill
@@ -147,6 +149,31 @@ def test_the_python_examples_run_and_print_what_is_said_beside_them(
         with contextlib.redirect_stdout(out):
             exec(compile(block, name, "exec"), names)
         assert out.getvalue().splitlines() == re.findall(r"print\(.*# -> (.*)$", block, re.MULTILINE), block
+
+
+COMMAND = re.compile(r"^ {4}(?:uvx --from \. )?readcache (.*)$", re.MULTILINE)
+NAMES = {"help", "run", *command_parsers()[1]}
+
+
+@pytest.mark.parametrize("name", [name for name in ALL if COMMAND.search(text_of(name))])
+def test_the_command_line_accepts_each_command_on_a_line_of_its_own(name: str) -> None:
+    for line in COMMAND.findall(text_of(name)):
+        for command in line.replace("; readcache ", "\n").splitlines():
+            words = shlex.split(command, comments=True)
+            if words[0] == "run":
+                assert read_run(words[1:])
+            else:
+                parse_words(words)  # raises UsageError for an unknown command or option
+
+
+@pytest.mark.parametrize("name", [name for name in ALL if name != "CHANGELOG.md"])
+def test_a_command_in_a_sentence_is_one_that_exists(name: str) -> None:
+    assert set(re.findall(r"`readcache ([a-z]+)\b", text_of(name))) <= NAMES
+
+
+def test_the_marker_of_the_page_on_how_it_works_is_the_one_in_the_picture() -> None:
+    (marker,) = (block.strip() for block in fenced(text_of("docs/how-it-works.md").replace("\n   ", "\n"), "text"))
+    assert marker in drawn_texts(PICTURE)
 
 
 def test_the_one_line_commands_are_bash_and_start_from_a_bare_python() -> None:
