@@ -23,11 +23,13 @@ from readcache.cli.status import PAUSED, check_coverage
 from readcache.core.model.errors import ReadcacheError
 from readcache.core.model.limits import LARGEST_OUTPUT
 from readcache.core.model.policy import Policy
+from readcache.log.store.protocol import without_password
 from readcache.process import failures
 from readcache.process.mode import MODES
 from readcache.process.settings import SESSION_FROM, Settings, clip_sizes, session_variable
-from readcache.process.state import is_missing, is_off, store_file
-from readcache.process.tidy import what_is_kept
+from readcache.process.state import is_missing, is_off, is_unnamed, store_file, unnamed_stores
+from readcache.process.tidy import note_scrubbed, what_is_kept
+from readcache.report import many
 
 
 class _Undone(Exception):
@@ -35,7 +37,10 @@ class _Undone(Exception):
 
 
 def doctor_command(options: argparse.Namespace, settings: Settings) -> int:
-    """Print the findings. Return 1 if something is broken. If hosts are named, check only those."""
+    """Print the findings. Return 1 if something is broken. If hosts are named, check only those. With `--scrub`, remove
+    secrets from the store instead."""
+    if options.scrub:
+        return _scrub(settings)
     broken = False
     for name, check in _checks(options):
         try:
@@ -44,6 +49,24 @@ def doctor_command(options: argparse.Namespace, settings: Settings) -> int:
             verdict, text, broken = "broken", str(error) or type(error).__name__, True
         say(f"{verdict:6}  {name:9}  {' '.join(text.split())}")
     return 1 if broken else 0
+
+
+def _scrub(settings: Settings) -> int:
+    """Remove certain secrets and lines of protected files from the named store, or from all unnamed ones. Print how
+    many. Return 0."""
+    from readcache.log.scrub import scrub_all
+    from readcache.log.store import open_store
+
+    is_all = is_unnamed(settings.store)
+    specs = unnamed_stores() if is_all else [settings.store]
+    for spec in (spec for spec in specs if not is_missing(spec)):
+        with closing(open_store(spec)) as store:
+            counts = scrub_all(store, Policy().protecting(settings.protected))
+        found = f"{many(sum(counts), 'call')} of {many(len(counts), 'session')}"
+        say(f"removed secrets and protected lines from {found} in {without_password(spec)}")
+    if is_all:
+        note_scrubbed()
+    return 0
 
 
 def _checks(options: argparse.Namespace) -> list[tuple[str, Callable[[Settings], str]]]:

@@ -1,4 +1,4 @@
-"""The commands for a harness in another language: `restore`, `compacted`, `wrote`, `prune`, `compact`.
+"""The commands for a harness in another language: `restore`, `compacted`, `wrote`, `prune`, `compact`, `forget`.
 
 They change the view, so their reports must not get lost. They wait for a locked store, and fail if they cannot record.
 """
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from readcache import RestorePlan, Session
-from readcache.cli.output import warn
+from readcache.cli.output import say, warn
 from readcache.core.model.errors import ReadcacheError, StoreError, UsageError
 from readcache.core.model.events import Delivered
 from readcache.core.model.policy import Budget
@@ -59,6 +59,17 @@ def compacted_command(options: argparse.Namespace, settings: Settings) -> int:
         _name_unknown(session, options.keep)
         done = session.compacted(keep=options.keep, restored=plan)
     print(json.dumps({"restored_id": done.restored_id, "rewrites": done.rewrites}))
+    return 0
+
+
+def forget_command(options: argparse.Namespace, settings: Settings) -> int:
+    """Remove the texts of one call from the store. Return 0. Raise ReadcacheError if the session has none of them."""
+    from readcache.log.scrub import scrub
+
+    with _open(settings, is_recorded=True) as session:
+        if not scrub(session.reader.log.store, settings.session, session.policy, {options.call}):
+            raise ReadcacheError(f"session {settings.session} has no text of call {options.call}: see `readcache log`")
+    say(f"removed the text of call {options.call} of session {settings.session}")
     return 0
 
 

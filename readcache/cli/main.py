@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import argparse
 
 BUG_STATUS = 3
-_HARNESS_COMMANDS = ("compact", "compacted", "prune", "restore", "wrote")
+_HARNESS_COMMANDS = ("compact", "compacted", "forget", "prune", "restore", "wrote")
 # `log` is `log_command` in the module show. A command that is not listed here has a module of the same name.
 _MODULES = dict.fromkeys(_HARNESS_COMMANDS, "harness") | {
     "clear": "sessions", "gain": "reports", "init": "hosts", "log": "show", "mcp": "serve", "off": "status",

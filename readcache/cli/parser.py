@@ -121,6 +121,7 @@ def _add_beginnings(alone: Any, add: Any) -> None:
     doctor = add("doctor", text, "--host claude-code")
     _value(doctor, "--shims DIR", "also check the shims in this directory")
     _value(doctor, "--host HOST", "check only this host; fail unless it is enabled here", action="append", default=[])
+    _flag(doctor, "--scrub", "remove secrets and lines of protected files from the store instead")
     _flag(doctor, "--fire", "run each host with a scripted model to prove that the model gets markers")
 
 
@@ -171,6 +172,8 @@ def _add_looks(alone: Any, add: Any) -> None:
     _flag(clear, "--all", "delete all sessions; asks first (default on a terminal)")
     _flag(clear, "--yes", "with --all: do not ask")
     _flag(clear, "--dry-run", "print what would be deleted without deleting it")
+    text = "remove the text of one call from the store"
+    _value(add("forget", text, "call_7 --session chat-17"), "call CALL", "ID of the call; `log` lists the IDs")
 
 
 def _add_runs(alone: Any, add: Any) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import sys
 import time
 from collections.abc import Mapping
 
@@ -24,6 +25,7 @@ FOREVER = "forever"
 DAY = 86_400
 PATIENCE = 0.2  # seconds, after which a command removes no more sessions
 RESUME_SECONDS = 60  # until the next try, if that time was not enough
+SCRUBBED_AT_ONCE = 300_000  # bytes of stores; a search takes 70 ns a character; larger ones get a process of their own
 
 
 def age_seconds(age: str, what: str) -> float:
@@ -63,7 +65,7 @@ def kept_seconds(env: Mapping[str, str]) -> float | None:
 
 
 def tidy_once_a_day(settings: Settings) -> None:
-    """Delete sessions that were kept long enough. Never raise an error."""
+    """Delete sessions that were kept long enough, and texts that this version would not store. Never raise an error."""
     with contextlib.suppress(Exception):
         if not is_unnamed(settings.store):
             return
@@ -71,7 +73,7 @@ def tidy_once_a_day(settings: Settings) -> None:
         if not _is_due(stamp, now):
             return
         keep, paths = kept_seconds(os.environ), [path for path in unnamed_stores() if os.path.exists(path)]
-        if keep is None or not paths:
+        if not paths:
             return
         os.close(os.open(stamp, os.O_WRONLY | os.O_CREAT, 0o600))
         os.utime(stamp, (now, now))  # before the work, so that no other process does the same
@@ -80,8 +82,43 @@ def tidy_once_a_day(settings: Settings) -> None:
 
         for path in paths:
             with contextlib.suppress(Exception), contextlib.closing(SqliteStore(path)) as store:
-                if not tidy(store, now, keep, patience=PATIENCE):
+                if keep is not None and not tidy(store, now, keep, patience=PATIENCE):
                     os.utime(stamp, (now, now - DAY + RESUME_SECONDS))
+        _scrub_after_upgrade(settings, paths)
+
+
+def _scrub_after_upgrade(settings: Settings, paths: list[str]) -> None:
+    """Remove from the stores what this version would not store, unless that was done for its rules."""
+    if os.path.exists(_scrubbed_stamp()):
+        return
+    files = (name for path in paths for name in (path, f"{path}-wal") if os.path.exists(name))
+    if sum(map(os.path.getsize, files)) > SCRUBBED_AT_ONCE:
+        import subprocess
+
+        env = {**os.environ, "READCACHE_STORE": "", "READCACHE_PROTECTED": settings.protected}
+        nothing, isolated = subprocess.DEVNULL, ["-I"] if sys.flags.isolated else []
+        words = [sys.executable, *isolated, "-m", "readcache", "doctor", "--scrub"]
+        subprocess.Popen(words, cwd="/", env=env, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)
+        return
+    from readcache.core.model.policy import Policy
+    from readcache.log.scrub import scrub_all
+    from readcache.log.store.sqlite import SqliteStore
+
+    for path in paths:
+        with contextlib.closing(SqliteStore(path)) as store:
+            scrub_all(store, Policy().protecting(settings.protected))
+    note_scrubbed()
+
+
+def note_scrubbed() -> None:
+    """Note that the stores that the user did not name were searched for everything that the rules know."""
+    os.close(os.open(_scrubbed_stamp(), os.O_WRONLY | os.O_CREAT, 0o600))
+
+
+def _scrubbed_stamp() -> str:
+    from readcache.core.judging.removal import RULES
+
+    return os.path.join(state_directory(), f"scrubbed-{RULES}")
 
 
 def _is_due(stamp: str, now: float) -> bool:

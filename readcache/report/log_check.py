@@ -47,6 +47,7 @@ class LogCheck:
         self._lines: dict[_Text, list[str]] = {}
         self._answered: set[str] = set()  # calls
         self._erased: dict[_Text, list[str]] = {}
+        self._removed: set[str] = set()  # calls whose texts were removed from the log
         self._waiting: dict[str, Delivered] = {}  # unconfirmed replies by call
 
     def begin(self, session: str, agent: str, records: Iterable[Record]) -> None:
@@ -55,11 +56,13 @@ class LogCheck:
         If a harness settles a text, the older text is erased from the store. Then only the newer text can be searched.
         """
         self._where, self._reader, self._world = f"session {session}, {agent}", agent, World()
-        self._lines, self._answered, self._erased, self._waiting = {}, set(), {}, {}
+        self._lines, self._answered, self._erased, self._removed, self._waiting = {}, set(), {}, set(), {}
         for record in records:
             event = record.event
             if isinstance(event, Amended) and event.erases and record.agent_id == agent:
                 self._erased.setdefault((event.call_id, event.origin), []).append(event.text)
+            elif isinstance(event, Forgot) and event.erased and record.agent_id == agent:
+                self._removed |= event.call_ids
 
     def take(self, event: Event) -> None:
         """Check the reader's next event."""
@@ -108,7 +111,8 @@ class LogCheck:
         """Yield the event's markers in the form of the specification. If `is_counted`, count a marker whose log
         record is itself faulty."""
         for logged in event.markers:
-            if not logged.sources:  # a retired marker: it says that the lines are gone
+            # A retired marker says that its lines are gone. The log no longer has the lines of a removed call.
+            if self._removed.intersection((event.call_id, *logged.sources)) or not logged.sources:
                 continue
             marker, fault = self._marker(logged)
             if marker is not None:

@@ -12,13 +12,14 @@ from typing import Any
 
 import pytest
 
-from readcache import Outcome, Session, UsageError
+from readcache import Outcome, Policy, Session, UsageError
 from readcache.cli.main import main
+from readcache.core.judging.removal import RULES
 from readcache.log import retention
 from readcache.log.store.sqlite import SqliteStore
 from readcache.process import tidy
 from readcache.process.tidy import age_seconds, seconds_of
-from tests.helpers.files import TEXT, text
+from tests.helpers.files import TEXT, text, wait_until
 
 Capture = pytest.CaptureFixture[str]
 DAY = 86_400
@@ -269,3 +270,62 @@ def test_where_there_can_be_no_state_directory_nothing_is_tidied_and_nothing_rai
 
     tidy.tidy_once_a_day(read_settings({}))
     assert (tmp_path / "f").read_text() == ""
+
+
+# ------------------------------------------------------------ after an upgrade
+
+TOKEN = "ghp_" + "a1B2c3D4e5" * 4
+
+
+def old_store(tmp_path: Path, lines: int) -> Path:
+    """The default store, as a version without rules for secrets left it."""
+    path = tmp_path / "state/readcache/readcache.db"
+    with Session("/w", session_id="s", store=path, policy=Policy(protected=())) as session:
+        session.observe("cat a", text(of="a") * lines + f"token {TOKEN}\n", call_id="c1")
+        session.observe("cat b", text(of="b"), call_id="c2")
+    return path
+
+
+def stored(path: Path) -> bytes:
+    return b"".join(file.read_bytes() for file in path.parent.iterdir() if file.name.startswith(path.name))
+
+
+@pytest.mark.parametrize("keep", ["", "forever"])
+def test_the_first_command_after_an_upgrade_removes_secrets_once(
+    tmp_path: Path, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, keep: str
+) -> None:
+    monkeypatch.setenv("READCACHE_KEEP", keep)
+    path = old_store(tmp_path, 1)
+    assert TOKEN.encode() in stored(path)
+    assert run("run", "-c", "cat f").returncode == 0
+    assert TOKEN.encode() not in stored(path)
+    assert (path.parent / f"scrubbed-{RULES}").stat().st_mode & 0o077 == 0
+    (path.parent / "tidied").unlink()
+    old_store(tmp_path, 1)  # by an older version that still runs: that is its owner's to scrub
+    assert run("run", "-c", "cat f").returncode == 0
+    assert TOKEN.encode() in stored(path)
+    assert main(["doctor", "--scrub"]) == 0
+    assert TOKEN.encode() not in stored(path)
+
+
+def test_a_large_store_is_searched_in_the_background(tmp_path: Path, run: Callable[..., Any]) -> None:
+    path = old_store(tmp_path, 1 + tidy.SCRUBBED_AT_ONCE // len(text(of="a")))
+    assert run("run", "-c", "cat f").returncode == 0
+    wait_until((path.parent / f"scrubbed-{RULES}").exists, "the search of the store")
+    assert TOKEN.encode() not in stored(path)
+
+
+def test_a_store_that_somebody_named_is_theirs_to_scrub(store: Path, run: Callable[..., Any], tmp_path: Path) -> None:
+    old_store(tmp_path, 1).rename(store)
+    assert run("run", "--store", str(store), "-c", "cat f").returncode == 0
+    assert TOKEN.encode() in stored(store)
+    assert main(["doctor", "--scrub", "--store", str(store)]) == 0
+    assert TOKEN.encode() not in stored(store)
+
+
+def test_a_command_after_forget_shows_the_lines_again(run: Callable[..., Any], capsys: Capture) -> None:
+    whole = run("run", "--call-id", "c1", "-c", "cat f").stdout
+    assert len(run("run", "-c", "head -n 200 f").stdout) < 200
+    assert main(["forget", "c1"]) == 0
+    assert "removed the text of call c1 of session s" in capsys.readouterr().out
+    assert run("run", "-c", "head -n 100 f").stdout == b"".join(whole.splitlines(True)[:100])

@@ -23,8 +23,8 @@ MOST_FILES = 2
 MOST_SPANS = 3
 # Matches of one marker: all are described again with each one that is added. The recordings have at most 18.
 MOST_MATCHES = 100
-# Lines at an end of an omission that have a source of their own. Naming the source of fewer takes as many characters.
-LEAST_OF_A_SOURCE = 5
+# Lines at an end of an omission that are elsewhere at the sources. To name fewer takes as many characters.
+LEAST_AT_AN_END = 5
 
 _FILE_HEADING = re.compile(r".+? lines? \d+(?:-\d+)?(?=: | \(|$)")
 
@@ -60,17 +60,23 @@ def make_omissions(matches: Sequence[Match]) -> tuple[Omission, ...]:
 
 
 def _without_scraps(group: list[Match]) -> list[Match]:
-    """Return the matches without short ones at the ends that have a source of their own. To name it takes as long."""
-    while len(group) > 1 and _is_scrap(group[0], group[1:]):
+    """Return the matches without short ones at the ends that are elsewhere at the sources. To name them takes as
+    long."""
+    while len(group) > 1 and _is_short(group[0]) and not _goes_on(group[0], group[1]):
         group = group[1:]
-    while len(group) > 1 and _is_scrap(group[-1], group[:-1]):
+    while len(group) > 1 and _is_short(group[-1]) and not _goes_on(group[-2], group[-1]):
         group = group[:-1]
     return group
 
 
-def _is_scrap(match: Match, others: Sequence[Match]) -> bool:
-    is_short = match.high - match.low < LEAST_OF_A_SOURCE
-    return is_short and all(match.visible.delivery is not other.visible.delivery for other in others)
+def _is_short(match: Match) -> bool:
+    return match.high - match.low < LEAST_AT_AN_END
+
+
+def _goes_on(match: Match, after: Match) -> bool:
+    """Return True if the lines of `after` follow those of `match` at the source, too."""
+    end = source_line(match) + match.high - match.low
+    return match.visible.delivery is after.visible.delivery and source_line(after) == end
 
 
 def leave_text_at_end(omissions: Sequence[Omission], lines: Sequence[str]) -> tuple[Omission, ...]:

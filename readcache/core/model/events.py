@@ -173,6 +173,7 @@ class Forgot:
 
     call_ids: frozenset[str]
     doubted: bool = False  # True: nobody reported this, so the calls may still be in the conversation
+    erased: bool = False  # True: the store no longer has their texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,8 +185,7 @@ class Rewound:
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """The process that answered the calls so far closed its session. The results of these calls are in the
-    conversation."""
+    """The process that answered the calls closed its session. The results so far are in the conversation."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,6 +113,14 @@ class Store(Protocol):
     def drop(self, session_id: str) -> None:
         """Remove a session completely, with its events and texts. `take_out` calls it within a transaction."""
 
+    def rewrite(self, session_id: str, changes: Sequence[tuple[Record, Event]]) -> None:
+        """Store another event of the same class instead of each record's event, within a transaction. The new event
+        shows no more than the old one. A store that others can read no longer returns the old texts.
+
+        Raise StoreError if the store cannot do this, as the store in memory cannot."""
+        todo = "delete the session with `readcache clear`"
+        raise StoreError(f"cannot rewrite {len(changes)} events of {session_id} in this kind of store: {todo}")
+
     def close(self) -> None:
         """Release the store's resources. Closing twice is allowed."""
 

@@ -146,6 +146,13 @@ class RedisStore(Store):
         pending, _ = self._enter(session_id)
         pending.drops, pending.appended, pending.erased = True, [], {}
 
+    def rewrite(self, session_id: str, changes: Sequence[tuple[Record, Event]]) -> None:
+        """See `Store.rewrite`."""
+        pending, _ = self._enter(session_id)
+        for record, event in changes:
+            number = parts_of(record.seq)[0]
+            pending.erased[number] = replace(record, event=event), step_rewrite(number, record, event)
+
     def used_bytes(self) -> int:
         """Return how many bytes of the server's memory the sessions use; a session that the server does not report
         counts 0. Raise StoreError."""
@@ -281,8 +288,7 @@ class RedisStore(Store):
         stored = [] if pending.drops else self._look_up(session_id, agent_id, (), calls=[amended.call_id])
         for record in stored:
             if (old := replaced(record.event, amended)) is not None:
-                number, left = parts_of(record.seq)[0], replace(record, event=without_text(old))
-                pending.erased[number] = left, step_rewrite(number, agent_id, old, left.event)
+                self.rewrite(session_id, [(record, without_text(old))])
 
     def _with_erased(self, session_id: str, records: list[Record]) -> list[Record]:
         pending = self._pending_of(session_id)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from urllib.parse import quote, unquote_to_bytes
 
 from readcache.core.model.errors import StoreError
-from readcache.core.model.events import Amended, Delivered, Event, Failed, Record
+from readcache.core.model.events import Event, Failed, Record
 from readcache.core.model.reply import Reason
 from readcache.core.model.text import digest
 from readcache.log.store.codec import TEXT, decode, encode, names, unreadable
@@ -60,10 +60,11 @@ def step_append(agent_id: str, at: float, event: Event) -> Step:
     return [*row, stays, str(len(fields)), *fields]
 
 
-def step_rewrite(number: int, agent_id: str, old: Delivered | Amended, new: Event) -> Step:
-    """Return the arguments that erase an event's text."""
-    kind, body, _ = encode(new)
-    return ["R", str(number), kind, _packed_body(body), field_of(agent_id, TEXT, digest(old.text))]
+def step_rewrite(number: int, record: Record, new: Event) -> Step:
+    """Return the arguments that store an event instead of the record's."""
+    kind, body, text = encode(new)
+    found_by = field_of(record.agent_id, TEXT, digest(getattr(record.event, "text", "")))
+    return ["R", str(number), kind, _packed_body(body), _packed(text) if text else "", found_by]
 
 
 def read_row(row: Row, agents: Iterable[str]) -> list[Record]:

@@ -132,7 +132,7 @@ return out
 # ARGV: token, last as it was read, its tag, the tag of this commit, milliseconds to keep the session, when it was
 # listed; then steps:
 #   E reader kind at call body text-name text 1-if-nothing-stays how-many-index-fields …   append an event
-#   R number kind body index-field   erase an event's text, and remove it from this field
+#   R number kind body text index-field   replace an event and its text, and remove it from this field
 #   X                                remove everything
 # A text that is not empty is sent with the name `+`, and stored under its event's number.
 # A second run with the same tag does nothing.
@@ -191,10 +191,11 @@ while place <= #ARGV do
     end
     set('x' .. agent, table.concat({count + 1, at, newest, floor, '=' .. newest_call}, ' '))
   elseif step == 'R' then
-    local number, kind, body, field = tonumber(take()), take(), take(), take()
+    local number, kind, body, text, field = tonumber(take()), take(), take(), take(), take()
     local old, _, agent, at, name = string.match(get('e' .. number), '^(%S*) (%S*) (%S*) (%S*) (%S*) ')
     redis.call('HDEL', S, 't' .. name)
-    set('e' .. number, table.concat({old, kind, agent, at, '0', body}, ' '))
+    if text ~= '' then name = number; set('t' .. name, text) elseif name ~= '-' then name = '0' end
+    set('e' .. number, table.concat({old, kind, agent, at, name, body}, ' '))
     keep(field, function(other) return other ~= number end)
   else
     redis.call('UNLINK', S)

@@ -117,6 +117,13 @@ class SqliteStore(Store):
             sqlite_rows.delete_session(db, session_id)
             self._erased = True
 
+    def rewrite(self, session_id: str, changes: Sequence[tuple[Record, Event]]) -> None:
+        """See `Store.rewrite`."""
+        with self.transaction(), self._open() as db, self._explained("write to"):
+            for record, event in changes:
+                sqlite_rows.rewrite(db, session_id, record, event)
+            self._erased = True
+
     def used_bytes(self) -> int:
         """Return the number of bytes of the file that are in use. Raise StoreError."""
         with self._reading() as db:

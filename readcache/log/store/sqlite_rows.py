@@ -104,13 +104,20 @@ def _contents(db: sqlite3.Connection, event: Event) -> tuple[str, Bound, str | N
 
 def _erase(db: sqlite3.Connection, session: Bound, agent: Bound, event: Amended) -> None:
     """Erase from earlier events the texts that `event` replaces, and the rows that nothing else needs."""
-    for row in db.execute(_OF_CALL, (session, bind(event.call_id), agent, 0)).fetchall():
-        old = replaced(to_records([row])[0].event, event)
+    for record in to_records(db.execute(_OF_CALL, (session, bind(event.call_id), agent, 0)).fetchall()):
+        old = replaced(record.event, event)
         if old is not None:
-            _, body, blob = _contents(db, without_text(old))
-            db.execute("UPDATE events SET body = ?, blob = ? WHERE seq = ?", (body, blob, row[0]))
-            _delete(db, [(session, agent, TEXT, digest(old.text), row[0])])
-            db.execute(_DELETE_UNUSED_TEXT, {"name": row[6]})
+            rewrite(db, unbind(session), record, without_text(old))
+
+
+def rewrite(db: sqlite3.Connection, session_id: str, record: Record, event: Event) -> None:
+    """Write an event in the place of a record's event, and delete the old text if nothing else needs it."""
+    old = db.execute("SELECT blob FROM events WHERE seq = ?", (record.seq,)).fetchone()[0]
+    _, body, blob = _contents(db, event)
+    db.execute("UPDATE events SET body = ?, blob = ? WHERE seq = ?", (body, blob, record.seq))
+    if text := getattr(record.event, "text", ""):
+        _delete(db, [(bind(session_id), bind(record.agent_id), TEXT, digest(text), record.seq)])
+    db.execute(_DELETE_UNUSED_TEXT, {"name": old})
 
 
 def _store_text(db: sqlite3.Connection, name: str, text: Bound) -> str:

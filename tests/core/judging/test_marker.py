@@ -445,6 +445,13 @@ def test_lines_that_show_their_numbers_are_named_by_these_and_not_as_lines_of_th
     assert ": f lines 1-30, " in marker
 
 
+def test_few_lines_at_an_end_that_are_elsewhere_at_the_source_are_shown() -> None:
+    session = Session("/w", policy=Policy.named("max"))
+    session.observe("./log", text(1, 60))
+    reply = session.observe("./tail", text(40, 42) + text(1, 30) + text(50, 50))
+    assert [(part.start, part.end) for part in reply.segments if isinstance(part, Omitted)] == [(4, 33)]
+
+
 def test_few_lines_at_an_end_that_only_another_output_has_are_shown() -> None:
     session = Session("/w", policy=Policy.named("max"))
     session.observe("cat f", text(1, 30))
