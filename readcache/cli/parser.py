@@ -144,7 +144,7 @@ def _add_looks(alone: Any, add: Any) -> None:
     _value(replay, "--conversation WAY", text, action="append")
     _value(replay, "--by WHAT", "one row for each session, day or project", choices=("session", "day", "project"))
     _value(replay, "--model NAME", "model whose prices count (default: the model that a transcript names)")
-    _value(replay, "--prices FILE", "your own prices as JSON: dollars per million tokens, see docs/replay.md")
+    _value(replay, "--prices FILE", "your own prices as JSON: dollars per million tokens, see docs/measuring.md")
     _value(replay, *_SINCE)
     report = add("report", "write a web page of a session: what was shown or omitted, and why", "-o page.html")
     _value(report, "source SESSION_OR_FILE", "a session, or a transcript of any host", nargs="?")

@@ -15,10 +15,11 @@ from functools import partial
 
 from readcache import Budget, Policy, Reply
 from tests.docs import faults, hosts, reads, rivals, tables
+from tests.docs.flow import DIAGRAM, diagram
 from tests.docs.gain import gain_block
 from tests.docs.methods import methods
 from tests.docs.picture import PICTURE, picture
-from tests.docs.sandbox import demo_block, replay, sandbox
+from tests.docs.sandbox import demo_block, first_session, replay, sandbox
 from tests.docs.tables import TOP
 
 PAGES = sorted(
@@ -42,6 +43,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "replay": replay,
     "gain": gain_block,
     "sandbox": sandbox,
+    "first session": first_session,
     "dependencies": tables.dependencies,
     "testing": tables.testing_example,
     "hosts": hosts.hosts,
@@ -57,6 +59,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "worlds": faults.worlds,
     **{f"versions of {name.replace('-', ' ')}": partial(hosts.tried, name) for name in hosts.tried_hosts()},
 }
+PICTURES = {PICTURE: picture, DIAGRAM: diagram}
 _BLOCK = re.compile(r"(<!-- generated: ([a-z ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -82,10 +85,12 @@ def main() -> int:
             outdated.append(name)
             if write:
                 path.write_text(after, encoding="utf-8")
-    if PICTURE.read_text(encoding="utf-8") != (drawn := picture()):
-        outdated.append(str(PICTURE.relative_to(TOP)))
-        if write:
-            PICTURE.write_text(drawn, encoding="utf-8")
+    for path, draw in PICTURES.items():
+        drawn = draw()
+        if not path.exists() or path.read_text(encoding="utf-8") != drawn:
+            outdated.append(str(path.relative_to(TOP)))
+            if write:
+                path.write_text(drawn, encoding="utf-8")
     for name in outdated:
         print(f"{name} {'was brought up to date' if write else 'is out of date: run with --write'}")
     return 1 if outdated and not write else 0

@@ -43,7 +43,7 @@ def picture() -> str:
     rows.append(_text("note", f"{note}: {second.tokens_saved} tokens saved"))
     height = TOP_MARGIN + LINE * len(rows)
     body = "".join(row.format(y=TOP_MARGIN + LINE * at, top=TOP_MARGIN + LINE * at - 15) for at, row in enumerate(rows))
-    title = "What an agent is sent of two commands: a whole file, then one line in the place of lines 8 to 29"
+    title = "Two commands and what the agent receives: a whole file, then one marker instead of its lines 8 to 29"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" role="img">\n'
         f"  <title>{title}</title>\n  <style>\n{STYLE}\n  </style>\n"

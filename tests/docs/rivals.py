@@ -65,10 +65,10 @@ def headline() -> str:
     default, most, wrong = found["policies"]["default"], found["policies"]["max"], _wrong(found)
     least, greatest = (_percent(of_bill[name]["bill"], 1) for name in ("default", "max"))
     return _paragraph(
-        f"Replayed on {found['calls']:,} recorded calls of {NUMBERS[len(found['agents'])]} coding agents, it left out "
+        f"In {found['calls']:,} recorded calls of {NUMBERS[len(found['agents'])]} coding agents, readcache omitted "
         f"{_percent(default['plain'], 0)} of all tool output ({_percent(most['plain'], 0)} with everything switched "
-        f"on), {_percent(default['bound'], 0)} of the lines that agents read again, and **{wrong}**. That is "
-        f"[{least.removesuffix(' %')} to {greatest}](docs/measuring.md) of a bill: a dollar or two of a hundred."
+        f"on), and {_percent(default['bound'], 0)} of the lines that agents read again. **{wrong}.** That is "
+        f"[{least.removesuffix(' %')} to {greatest}](docs/measuring.md) of the bill: one to two dollars in a hundred."
     )
 
 
@@ -77,17 +77,17 @@ def reread() -> str:
     found = replayed()
     ours, exact = _percent(found["policies"]["default"]["bound"], 0), _percent(found["exact_bound"], 0)
     return _paragraph(
-        "Of the lines that agents read again, lines of files that had been shown before and could still be seen, "
-        f"`default` left out {ours} (the cache {exact}), counted in characters by an independent parser, which does "
-        "not credit lines shown in a search, a diff or a command. `delta` and `max` also leave out lines that this "
-        f"count does not have. They left out {_wrong(found).replace('not one line', 'no line')}: a program that knows "
-        "only the public interface keeps the agent's context itself and checks every omission against it."
+        f"`default` omitted {ours} of the lines that agents read again and could still see (the cache {exact}). An "
+        "independent parser counted them in characters. It counts no lines that were shown in a search, a diff or a "
+        "command. `delta` and `max` also omit lines that this count does not have. "
+        f"**{_wrong(found)}**: a program that uses only the public interface keeps the agent's context itself, and "
+        "checks every omission against it."
     )
 
 
 def _wrong(found: dict[str, Any]) -> str:
     wrong = sum(row["wrong"] for row in found["policies"].values())
-    return f"{wrong:,} times lines wrongly" if wrong else "not one line wrongly"
+    return f"It omitted lines wrongly {wrong:,} times" if wrong else "It never omitted a line wrongly"
 
 
 def presets() -> str:
@@ -116,8 +116,8 @@ def bill() -> str:
     ]
     sizes = f"{found['sessions']:,} conversations, {found['requests']:,} requests, {found['prompt'] / 1e6:,.0f} million"
     facts = _paragraph(
-        f"{found['transcripts']}: {sizes} tokens of input. The bill is that of the "
-        f"{found['sessions'] - found['unpriced_sessions']:,} with a model whose prices are known."
+        f"{found['transcripts']}: {sizes} tokens of input. The bill counts the "
+        f"{found['sessions'] - found['unpriced_sessions']:,} conversations with a model whose prices are known."
     )
     return f"{table(head, rows)}\n{facts}\n"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,13 @@ COMMANDS = (
     "sed -n '8,29p' shop.py | wc -l; cat shop.py >copy.py; cmp shop.py copy.py && echo the same",
 )
 
+FIRST_COMMANDS = (
+    "run cat shop.py",
+    "run sed -n '8,29p' shop.py",
+    "run sed -n '8,29p' shop.py",
+    "verify",
+)
+
 
 def demo_block() -> str:
     """The output of `readcache demo`, as a fenced block."""
@@ -39,6 +47,20 @@ def replay() -> str:
         [sys.executable, "-m", "readcache", *words], cwd=TOP, capture_output=True, text=True, check=True
     )
     return f"```text\n$ readcache {' '.join(words)}\n{done.stdout}```\n"
+
+
+def first_session() -> str:
+    """Return the commands of docs/quickstart.md and what they print, as a fenced block."""
+    with tempfile.TemporaryDirectory() as directory:
+        write_sample(Path(directory))
+        env = {"PATH": "/usr/local/bin:/usr/bin:/bin", "PYTHONPATH": str(TOP), "HOME": directory, "COLUMNS": "100"}
+        env |= {"READCACHE_SESSION": SESSION_ID, "READCACHE_STORE": f"{directory}/readcache.db"}
+        steps = []
+        for words in FIRST_COMMANDS:
+            command = [sys.executable, "-m", "readcache", *shlex.split(words)]
+            done = subprocess.run(command, cwd=directory, env=env, capture_output=True, text=True, check=True)
+            steps.append(f"$ readcache {words}\n{_shown(done.stdout)}")
+    return "```text\n" + "\n".join(steps).rstrip() + "\n```\n"
 
 
 def sandbox() -> str:

@@ -83,7 +83,7 @@ def command_line() -> str:
         table(("command", "what it does"), out)
         + "\n"
         + table(
-            ("option of all but `demo` and those of hosts", "what it names"),
+            ("option of most commands", "meaning"),
             ((f"`{option}`", text) for option, text in options),
         )
     )
@@ -91,7 +91,7 @@ def command_line() -> str:
 
 def variables() -> str:
     """The environment variables that a user sets."""
-    return table(("variable", "what it says"), ((f"`{name}`", what) for name, what in VARIABLES.items()))
+    return table(("variable", "meaning"), ((f"`{name}`", what) for name, what in VARIABLES.items()))
 
 
 def _help(*words: str) -> str:

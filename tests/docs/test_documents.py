@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import io
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -18,15 +19,17 @@ import pytest
 from readcache import Reason, Session
 from readcache.cli.demo import COMMANDS, write_sample
 from readcache.cli.main import main
-from readcache.cli.options import VARIABLES
+from readcache.cli.options import VARIABLES, read_run
+from readcache.cli.parser import command_parsers, parse_words
 from tests.docs import rivals
-from tests.docs.generate import BLOCKS, DOCUMENTS, block_names, fill
-from tests.docs.picture import PICTURE, picture
+from tests.docs.flow import ALTERNATIVE, DIAGRAM
+from tests.docs.generate import BLOCKS, DOCUMENTS, PICTURES, block_names, fill
+from tests.docs.picture import PICTURE
 from tests.docs.tables import TOP, field_table
 
 PAGES = sorted(str(path.relative_to(TOP)) for top in ("docs", "readcache") for path in (TOP / top).rglob("*.md"))
 ALL = ("README.md", "CHANGELOG.md", "tests/benchmarks/ab/README.md", *PAGES)
-NOT_RUN = ("docs/extending.md", "docs/fleets.md", "docs/protocol.md")  # a package, and servers
+NOT_RUN = ("docs/extending.md", "docs/protocol.md")  # a package, and servers
 REGENERATE = "run `python -m tests.docs.generate --write`"
 
 
@@ -53,12 +56,31 @@ def test_every_block_has_its_place_in_one_document() -> None:
     assert sorted(name for document in DOCUMENTS for name in block_names(text_of(document))) == sorted(BLOCKS)
 
 
-def test_the_picture_is_what_a_session_gives() -> None:
-    assert PICTURE.read_text(encoding="utf-8") == picture(), REGENERATE
-    drawn = ElementTree.parse(PICTURE).getroot()
-    texts = ["".join(text.itertext()) for text in drawn.iter("{http://www.w3.org/2000/svg}text")]
-    assert [text for text in texts if text.startswith("[UNCHANGED ")]
-    assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)|@import|url\(|<script", picture())
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def drawn_texts(path: Path) -> list[str]:
+    """Return the words that a picture shows."""
+    return ["".join(text.itertext()) for text in ElementTree.parse(path).getroot().iter(f"{SVG}text")]
+
+
+@pytest.mark.parametrize("path", PICTURES, ids=lambda path: path.name)
+def test_a_picture_is_what_the_code_draws_and_loads_nothing(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert text == PICTURES[path](), REGENERATE
+    assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)|@import|url\((?!#)|<script", text)
+    title = ElementTree.fromstring(text).find(f"{SVG}title")
+    assert title is not None
+    assert title.text
+
+
+def test_the_picture_of_the_readme_has_a_marker() -> None:
+    assert [text for text in drawn_texts(PICTURE) if text.startswith("[UNCHANGED ")]
+
+
+def test_the_diagram_names_its_parts_and_the_page_says_what_it_shows() -> None:
+    assert set(drawn_texts(DIAGRAM)) >= {"agent", "tool", "readcache", "model", "log"}
+    assert f"![{ALTERNATIVE}]({DIAGRAM.name})" in " ".join(text_of("docs/how-it-works.md").split())
 
 
 def test_the_readme_is_short() -> None:
@@ -127,6 +149,31 @@ def test_the_python_examples_run_and_print_what_is_said_beside_them(
         with contextlib.redirect_stdout(out):
             exec(compile(block, name, "exec"), names)
         assert out.getvalue().splitlines() == re.findall(r"print\(.*# -> (.*)$", block, re.MULTILINE), block
+
+
+COMMAND = re.compile(r"^ {4}(?:uvx --from \. )?readcache (.*)$", re.MULTILINE)
+NAMES = {"help", "run", *command_parsers()[1]}
+
+
+@pytest.mark.parametrize("name", [name for name in ALL if COMMAND.search(text_of(name))])
+def test_the_command_line_accepts_each_command_on_a_line_of_its_own(name: str) -> None:
+    for line in COMMAND.findall(text_of(name)):
+        for command in line.replace("; readcache ", "\n").splitlines():
+            words = shlex.split(command, comments=True)
+            if words[0] == "run":
+                assert read_run(words[1:])
+            else:
+                parse_words(words)  # raises UsageError for an unknown command or option
+
+
+@pytest.mark.parametrize("name", [name for name in ALL if name != "CHANGELOG.md"])
+def test_a_command_in_a_sentence_is_one_that_exists(name: str) -> None:
+    assert set(re.findall(r"`readcache ([a-z]+)\b", text_of(name))) <= NAMES
+
+
+def test_the_marker_of_the_page_on_how_it_works_is_the_one_in_the_picture() -> None:
+    (marker,) = (block.strip() for block in fenced(text_of("docs/how-it-works.md").replace("\n   ", "\n"), "text"))
+    assert marker in drawn_texts(PICTURE)
 
 
 def test_the_one_line_commands_are_bash_and_start_from_a_bare_python() -> None:

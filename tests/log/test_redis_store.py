@@ -482,7 +482,7 @@ class RedisStoreOpened(contextlib.closing[RedisStore]):
 
 
 def test_a_user_with_the_rights_that_the_page_names_can_do_all_of_it(own: Server) -> None:
-    page = (ROOT / "docs/fleets.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/stores.md").read_text(encoding="utf-8")
     words = next(line.split() for line in page.splitlines() if line.strip().startswith("ACL SETUSER"))
     with client(own) as asked:
         asked.execute_command(*[">pw" if word == ">PASSWORD" else word for word in words])

@@ -219,7 +219,8 @@ def test_a_server_that_is_there_already_is_told_of(at: ServerUnderTest) -> None:
 
 
 def test_every_way_in_that_names_itself_is_a_label() -> None:
-    text = (TOP / "docs/gain.md").read_text(encoding="utf-8").partition("## Hosts")[2].partition("Rows of earlier")[0]
+    page = (TOP / "docs/measuring.md").read_text(encoding="utf-8")
+    text = page.partition("## Hosts")[2].partition("Rows of earlier")[0]
     named = set(re.findall(r"`([a-z-]+)`", text))
     assert named == HOSTS >= set(MODULES)
 
@@ -244,7 +245,7 @@ def test_the_dashboard_asks_for_metrics_that_there_are_and_for_all() -> None:
             assert all(used <= labels[name] for name in names), panel["title"]
             assert query.count("(") == query.count(")")
     assert labels.keys() - asked <= {f"{SECONDS.name}_count", f"{SECONDS.name}_sum"}
-    page = (TOP / "docs/fleets.md").read_text(encoding="utf-8")
+    page = (TOP / "docs/stores.md").read_text(encoding="utf-8")
     assert {f"{metric.name}_total" for metric in METRICS} | {SECONDS.name} == set(
         re.findall(r"`(readcache_\w+)`", page)
     )

@@ -127,7 +127,7 @@ def _days(given: str | float) -> float:
 
 def _advice(error: BaseException) -> str:
     if isinstance(error, (exceptions.AuthenticationError, exceptions.NoPermissionError)):
-        return "check the user and password in its URL, and that user's rights (see docs/fleets.md)"
+        return "check the user and password in its URL, and that user's rights (see docs/stores.md)"
     if isinstance(error, exceptions.OutOfMemoryError) or str(error).startswith("OOM"):
         return "give the server more memory, or a maxmemory-policy that evicts"
     if isinstance(error, exceptions.ReadOnlyError):

@@ -133,7 +133,7 @@ def replay_page(found: Sum, policies: Sequence[str], by: str = "") -> Iterator[s
         "characters of tool output": number(total.counts["out"]),
         "formats": ", ".join(total.forms),
     }
-    footer = f"{NO_FAULT_RATE} Nobody knows what the model would have done. docs/replay.md says what counts."
+    footer = f"{NO_FAULT_RATE} Nobody knows what the model would have done. docs/measuring.md says what counts."
     parts = chain(_replay_main(total, policies), _by(by, found, policies) if by else ())
     return whole_page("replay", "What readcache would have saved", about, parts, footer)
 
