@@ -95,7 +95,7 @@ def compact_command(options: argparse.Namespace, settings: Settings) -> int:
     """Print the compacted message list, with the summary if one is given. With `--request`, print the request for a
     summary."""
     from readcache.context.compaction import How
-    from readcache.context.compactor import compact_with, compaction_request
+    from readcache.context.two_steps import compact_with, compaction_request
 
     if options.file == options.summary == "-":
         raise UsageError("FILE and --summary are both stdin: give one of them as a file")

@@ -19,6 +19,7 @@ from readcache.core.model.events import (
     Amended,
     Cleared,
     Compacted,
+    Condensed,
     Delivered,
     Event,
     Failed,
@@ -28,7 +29,7 @@ from readcache.core.model.events import (
     Record,
     Wrote,
 )
-from readcache.core.model.tokens import chars_per_token, usual_model
+from readcache.core.model.records import counter_of
 from readcache.core.model.unconfirmed import as_counted, shown_chars
 from readcache.log.store.protocol import without_password
 from readcache.process.settings import Settings
@@ -132,6 +133,8 @@ def _describe(event: Event) -> tuple[str, str, str]:
         return "settled", f"{len(event.text):,} chars left", ""
     if isinstance(event, Cleared):
         return "cleared", f"{len(event.note):,} chars left", ""
+    if isinstance(event, Condensed):
+        return "condensed", f"{len(event.data):,} chars stored", ""
     if isinstance(event, Compacted):
         return "compacted", f"{len(event.kept):,} calls kept", ""
     if isinstance(event, Forgot):
@@ -182,9 +185,8 @@ def watched(cursor: Cursor, session: str, height: int) -> Panel:
     from rich.table import Table
     from rich.text import Text
 
-    counts, visible = cursor.view.calls.counts, cursor.view.deliveries
-    sizes = ((len(one.event.text), one.event.account.host if one.event.account else "") for one in visible)
-    in_view = round(sum(chars / chars_per_token(usual_model(host)) for chars, host in sizes))
+    counts = cursor.view.calls.counts
+    in_view = counter_of(cursor.past, cursor.agent_id).of_chars(cursor.view.carried)
     table = Table(box=None, expand=True, header_style="bold")
     for name, ratio in (("time", None), ("reader", None), ("what", None), ("characters", None), ("of", 1)):
         table.add_column(name, ratio=ratio, no_wrap=True, overflow="ellipsis")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 
 from readcache.core.messages.blocks import Raw, as_mapping
 from readcache.core.messages.editing import with_arguments, with_result_texts, with_texts, without_images
-from readcache.core.messages.messages import Kind, Message, Part, normalise, normalise_one
+from readcache.core.messages.messages import Kind, Message, Part, normalise
 from readcache.core.model.text import digest
 
 IMAGES = -1  # the `part` of a change that replaces all images of a message
@@ -76,28 +78,17 @@ def changed(message: Message, changes: Iterable[Change]) -> Message:
     splices = defaultdict[tuple[int, str], list[Change]](list)
     for change in changes:
         if change.part == IMAGES:
-            message = _update(message, without_images(message.raw, change.note))
+            message = message.with_raw(without_images(message.raw, change.note))
         else:
             splices[change.part, change.key].append(change)
     raw, parts = message.raw, message.parts
     for (at, key), found in splices.items():
         if not 0 <= at < len(parts):
             continue
-        text = _text_of(parts[at], key)
+        text = _texts_of(parts[at]).get(key)
         if text is not None and all(change.digest == digest(text) for change in found):
             raw = _with_text(raw, parts, at, key, _spliced(text, found))
-    return _update(message, raw)
-
-
-def _update(message: Message, raw: Raw) -> Message:
-    return message if raw is message.raw else normalise_one(raw)
-
-
-def _text_of(part: Part, key: str) -> str | None:
-    if part.kind is not Kind.CALL:
-        return part.text
-    value = (part.arguments or {}).get(key)
-    return value if isinstance(value, str) else None
+    return message.with_raw(raw)
 
 
 def _spliced(text: str, changes: Iterable[Change]) -> str:
@@ -117,3 +108,52 @@ def _with_text(raw: Raw, parts: Sequence[Part], at: int, key: str, text: str) ->
     nth = sum(before.kind is Kind.TEXT for before in parts[:at]) if part.kind is Kind.TEXT else -1
     visited = iter(range(len(parts)))
     return with_texts(raw, lambda old: text if next(visited, -1) == nth and old == part.text else old)
+
+
+# ---------------------------------------------------------------- changes between two messages
+
+# Pairs of lines that are compared to find several splices of one text. Otherwise one splice has all of them.
+MOST_COMPARED = 100_000
+_IMAGE_NOTE = re.compile(r"\[PRUNED[^\n\]]*: an image was shown here\]")
+
+
+def changes_between(old: Message, new: Message) -> tuple[Change, ...]:
+    """Return the changes that make `new` of `old`. They may be incomplete if splices cannot express the difference."""
+    if old is new or old == new:
+        return ()
+    found = []
+    is_shown = any(part.kind is Kind.IMAGE for part in old.parts) > any(part.kind is Kind.IMAGE for part in new.parts)
+    if is_shown and (note := _IMAGE_NOTE.search("\n".join(part.text for part in new.parts))):
+        found.append(Change(name=old.name, part=IMAGES, first=0, last=0, note=note[0], digest=""))
+    for at, (before, after) in enumerate(zip(changed(old, found).parts, new.parts, strict=False)):
+        texts, new_texts = _texts_of(before), _texts_of(after)
+        for key in (key for key, text in texts.items() if new_texts.get(key, text) != text):
+            seen = digest(texts[key])
+            for first, last, note_ in _splices(texts[key], new_texts[key]):
+                found.append(Change(name=old.name, part=at, first=first, last=last, note=note_, digest=seen, key=key))
+    return tuple(found)
+
+
+def _texts_of(part: Part) -> Mapping[str, str]:
+    """Return the texts of a part that a change may replace, by the change's `key`."""
+    if part.kind is not Kind.CALL:
+        return {"": part.text}
+    return {key: value for key, value in (part.arguments or {}).items() if isinstance(value, str)}
+
+
+def _splices(old: str, new: str) -> Iterator[tuple[int, int, str]]:
+    """Yield (first, last, new text) for each run of lines of `old` that `new` replaces, in characters of `old`."""
+    a, b = (re.findall(r"[^\n]*\n|[^\n]+", text) for text in (old, new))
+    shorter = min(len(a), len(b))
+    head = next((at for at in range(shorter) if a[at] != b[at]), shorter)
+    tail = next((at for at in range(shorter - head) if a[-1 - at] != b[-1 - at]), shorter - head)
+    a_left, b_left = a[head : len(a) - tail], b[head : len(b) - tail]
+    runs: Sequence[tuple[str, int, int, int, int]] = [("replace", 0, len(a_left), 0, len(b_left))]
+    if len(a_left) * len(b_left) <= MOST_COMPARED:
+        runs = SequenceMatcher(None, a_left, b_left, autojunk=False).get_opcodes()
+    starts = [sum(map(len, a[:head]))]
+    for line in a_left:
+        starts.append(starts[-1] + len(line))
+    for what, first, last, new_first, new_last in runs:
+        if what != "equal":
+            yield starts[first], starts[last], "".join(b_left[new_first:new_last])

@@ -16,8 +16,16 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from weakref import WeakSet
 
 from readcache.context.compaction import count_tokens
+from readcache.context.formed import prompt_tokens
 from readcache.context.notes import has_note, is_note
-from readcache.context.pruner import PrunableResult, PruneRules, Work, repair_list, with_knowledge
+from readcache.context.pruner import (
+    PrunableResult,
+    PruneRules,
+    Work,
+    check_strategies,
+    repair_list,
+    with_knowledge,
+)
 from readcache.core.messages.blocks import Raw
 from readcache.core.messages.editing import TextKey, with_results
 from readcache.core.messages.messages import Kind, Message, Part, normalise, raw_messages
@@ -53,12 +61,14 @@ def mend_and_clear(messages: list[M], session: Session, *, tokens: int | None = 
 def clear(messages: list[M], session: Session, *, above: int, down_to: int, tokens: int | None = None) -> list[M]:
     """Clear the oldest results if the conversation exceeds `above` tokens, until at most `down_to` tokens remain.
 
-    `tokens`: the size of the conversation with these messages, if the model's API reported it. If it is None, the
-    session's policy counts the messages, after the instructions of a known host.
+    `tokens`: the size of the conversation with these messages, if the model's API reported it. If it is None, the size
+    is the one that the API reported for the last request (see `record_answer`), and the session's policy counts what is
+    new since then. Without a report, the policy counts the messages, after the instructions of a known host.
 
     Stop earlier if nothing more can be cleared. Return a list in which every marker is true: the same list object if
-    nothing changed. A one-line note replaces each cleared result and describes it. If the list contains a cleared
-    result again, in this process or another one, the same note replaces it again.
+    nothing changed. Results that are repeated or out of date go first (`Policy.prune`). A one-line note replaces each
+    cleared result and describes it. If the list contains a cleared result again, in this process or another one, the
+    same note replaces it again.
 
     Never cleared:
 
@@ -77,27 +87,38 @@ def clear(messages: list[M], session: Session, *, above: int, down_to: int, toke
     advises or is off, or if the list is not well formed (see `repair`). Raise UsageError unless 0 <= down_to <= above.
     """
     Marks(above, down_to)
+    check_strategies(session.policy.prune)
     if not session.may_shorten:
         return session.mend(messages)
     given, messages = messages, session.mend(_cleared_before(messages, session))
     before: Sequence[Message] = normalise(messages)
-    counted = count_tokens(before, session.policy)
-    beside = instructions_of(session.host) if tokens is None else tokens - counted  # tokens that no message has
-    if beside + counted <= above or repair(messages) is not messages:
+    counted, size = count_tokens(before, session.policy), session.size
+    size.asked(counted)
+    if tokens is None:
+        tokens = round(size.of(counted)) if size.is_known else instructions_of(session.host) + counted
+    if tokens <= above or repair(messages) is not messages:
         return messages
     normal = before
-    while (excess := beside + count_tokens(normal, session.policy) - down_to) > 0:
+    # The excess is by our count, because the results are counted so.
+    while (excess := round((tokens - down_to) / size.ratio) - counted + count_tokens(normal, session.policy)) > 0:
         shorter, stays = _clear_oldest(normal, session, excess)
         if stays > 0 and down_to > 0 and normal is before:
-            _warn(session, stays + down_to, down_to)
+            _warn(session, round(stays * size.ratio) + down_to, down_to)
             return messages
         if shorter is normal:
             break
         normal = repair_list(session, shorter)  # repaired markers may have become longer
         messages = cast("list[M]", raw_messages(normal))
     if normal is not before:
+        size.asked(count_tokens(normal, session.policy))
         _remember(session, normalise(given), before, normal)
     return messages
+
+
+def record_answer(session: Session, answer: object) -> None:
+    """Record the size of the request that `clear` returned last, if the model's answer has it. `answer`: a response of
+    the API, or any object with its `usage`."""
+    session.size.answered(prompt_tokens(answer) or 0)
 
 
 def _warn(session: Session, stays: int, down_to: int) -> None:
@@ -165,17 +186,19 @@ def _clear_oldest(messages: Sequence[Message], session: Session, excess: int) ->
     same list object if no result may be cleared. `stays`: the part of the excess that is neither in the last turns nor
     in notes."""
     rules = PruneRules(protect_last_turns=KEPT_TURNS, protected=session.policy.always)
-    work = Work(messages, (), with_knowledge(rules, messages, session))
+    work = Work(messages, session.policy.prune, with_knowledge(rules, messages, session))
     count = session.policy.tokens
+    work.apply()
+    excess -= sum(count(one.call.result.text) - count(one.text) for one in work.results)
     reused = {call.call_id for one in work.results if (call := one.call.result).call_id in session.view.ids.reused}
     shown = _shown(session, reused) if reused else frozenset()
     for one in _oldest_first(work):
         # If the session does not know a result, it may be from a tool that nobody reports.
         is_known = any(known.event.text and known.event.origin is Origin.RESULT for known in one.call.known)
-        is_known = is_known or (one.call.result.call_id, digest(one.call.result.text)) in shown
+        is_known = is_known or one.call.is_recall or (one.call.result.call_id, digest(one.call.result.text)) in shown
         if excess > 0 and is_known and one.may_go(though_pinned=True):
             before = count(one.text)
-            one.note("; cleared to make room")
+            one.note("; cleared to make room", may_be_recalled=True)
             excess -= before - count(one.text)
     passing = (one.text for one in work.results if one.call.result_at >= work.border or is_note(one.text))
     return work.finish(), excess - sum(map(count, passing))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from readcache.context import summary
-from readcache.context.formed import sendable
+from readcache.context.formed import without_blanks
 from readcache.context.notes import clip_messages, clip_text
 from readcache.context.pruner import PruneRules, prune_messages, repair_list
 from readcache.context.split import Split, split_turns
@@ -43,8 +43,11 @@ MOST_RESTORED_OF_GAIN = 0.75
 SHRUNK = 0.25
 LEAST_SHRUNK = 1_000
 
+# Characters of each text of the last turn, if nothing else can be shortened. CooperBench clips at 20,000.
+LAST_TURN_CHARS = (20_000, 5_000, 1_000)
+
 Request = list[dict[str, str]]
-# Raises UsageError if the response must be awaited and may not. None: the model failed too often to be asked.
+# Raises UsageError if the response must be awaited and may not. None: no model is asked.
 AskModel = Callable[[Request], Awaitable[Any]] | None
 
 
@@ -103,6 +106,26 @@ class CompactionResult:
     trouble: str = ""
 
 
+def levels_of(keep_turns: int) -> list[Level]:
+    """Return the levels of a compaction, each tighter than the one before."""
+    levels = [Level(keep_turns, is_first=True)]
+    # A quarter of the turns at a time keeps the levels few: a client of the server may ask for 2**53 turns.
+    while levels[-1].keep_turns > 1:
+        levels.append(Level(levels[-1].keep_turns - max(1, levels[-1].keep_turns // 4)))
+    return levels + [Level(levels[-1].keep_turns, chars) for chars in LAST_TURN_CHARS]
+
+
+async def compact_now(
+    messages: Sequence[Message], options: CompactorOptions, levels: Sequence[Level], ask: AskModel
+) -> CompactionResult:
+    """Compact by the first of these levels that gains anything. Return the messages unchanged if none does."""
+    for level in levels:
+        result = await compact_once(messages, options, level, ask)
+        if result.how is not How.NOTHING:
+            return result
+    return CompactionResult(messages, How.NOTHING)
+
+
 async def compact_once(
     messages: Sequence[Message], options: CompactorOptions, level: Level, ask: AskModel
 ) -> CompactionResult:
@@ -133,29 +156,36 @@ async def compact_once(
 
 
 async def _summarise(split: Split, options: CompactorOptions, known: Sequence[str], ask: AskModel) -> tuple[str, str]:
-    """Return a model's summary and an empty string, or an empty string and why there is no summary. If a request is too
-    long, try a shorter one. Raise UsageError if the response must be awaited and may not."""
-    if ask is None:
-        return "", "the model was not asked: it failed too often"
-    trouble = ""
+    """Return a model's summary and an empty string, or an empty string and why there is no summary.
+
+    If a request is too long, try a shorter one. If a summary has a fault, request another one, once. Raise UsageError
+    if the response must be awaited and may not.
+    """
+    fault = trouble = ""
     count = options.session.policy.tokens
     replaced = options.tokens(split.old) + sum(map(count, split.summaries))
-    for chars, share in TRIES:
-        transcript = transcript_of(split, options.strategies, chars, share)
+    left = [] if ask is None else list(TRIES)
+    while ask is not None and left:
+        transcript = transcript_of(split, options.strategies, *left[0])
         try:
-            text = summary.summary_in(_text_of(await ask(summary.request_of(transcript, known, options.prompt))))
+            request = summary.request_of(transcript, known, options.prompt, fault)
+            text = summary.summary_in(_text_of(await ask(request)))
         except UsageError:
             raise
         except Exception as error:
             trouble = f"{type(error).__name__}: {error}"
-            if options.is_overflow(error):
-                continue
-            break
-        if not text:
-            return "", "the response held no summary"
-        if count(text) >= replaced:
-            return "", "the summary was longer than the text that it summarises"
-        return summary.written_summary(text, transcript, split.summaries, known), ""
+            if not options.is_overflow(error):
+                break
+            left.pop(0)
+            continue
+        found = summary.fault_in(text, has_sections=options.prompt is None)
+        if not found and count(text) >= replaced:
+            found = "the summary was longer than the text that it summarises"
+        if not found:
+            return summary.written_summary(text, transcript, split.summaries, known), ""
+        if fault:
+            return "", fault
+        fault = found
     return "", trouble
 
 
@@ -188,7 +218,7 @@ def _restore(split: Split, text: str, options: CompactorOptions, level: Level, r
     sections = [user_message(each, [*split.head, *split.old]) for each in (text, restored) if each]
     head, kept = stays[: len(split.head)], stays[len(split.head) :]
     new = [*head, *sections, *clip_messages(kept, level.most_chars, session.tag)]
-    return repair_list(session, sendable(new, split.old))
+    return repair_list(session, without_blanks(new))
 
 
 def _shrink(messages: Sequence[Message], split: Split, options: CompactorOptions) -> list[Message]:
@@ -199,7 +229,7 @@ def _shrink(messages: Sequence[Message], split: Split, options: CompactorOptions
     head = _with_texts(messages[: split.split_at], summary.RESTORED_HEADING, lambda _: "")
     stays, restored = _restore_files(session, [*head, *split.kept], [], budget)
     section = [user_message(restored, messages)]
-    return repair_list(session, sendable([*stays[: split.split_at], *section, *stays[split.split_at :]]))
+    return repair_list(session, without_blanks([*stays[: split.split_at], *section, *stays[split.split_at :]]))
 
 
 def _with_texts(messages: Sequence[Message], heading: str, change: Callable[[str], str]) -> list[Message]:

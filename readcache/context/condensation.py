@@ -5,13 +5,13 @@ harness inserted, edited or moved messages.
 
     view_of(messages, [Condensation(id="1", why="compacted", forgotten=frozenset({"call:c1"}))])
 
-`view_of` is a pure fold. `MessageView` keeps its result. The harness makes condensations; `Compactor` makes none yet.
+`view_of` is a pure fold. `MessageView` keeps its result. A `Compactor` makes condensations, and so may a harness.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from readcache.context.changes import Change, Names, changed
@@ -20,6 +20,7 @@ from readcache.core.messages.blocks import Raw
 from readcache.core.messages.editing import user_message
 from readcache.core.messages.messages import Message, normalise_one, raw_messages
 from readcache.core.model.errors import UsageError
+from readcache.core.model.text import digest
 
 VERSION = 1  # of the form of a condensation
 
@@ -33,6 +34,8 @@ class Condensation:
     - `restored`: the ID of a restored section that follows the summary. `section`: its text, which the log has, too.
     - `changes`: splices in the messages that stay.
     - `why`: "compacted", "pruned", "cleared", "mended" or "truncated".
+    - `replaced`: the digest of the forgotten messages that the summary replaces (see `MessageView.digest_of`); "" if
+      unknown. If the list has other messages under these names, the condensation is not applied.
 
     Raise UsageError if only one of `summary` and `after` is given, or a section without its ID.
     """
@@ -47,6 +50,7 @@ class Condensation:
     section: str | None = None
     changes: tuple[Change, ...] = ()
     tokens_saved: int = 0
+    replaced: str = ""
 
     def __post_init__(self) -> None:
         if self.restored is None and (self.summary is None) != (self.after is None):
@@ -90,8 +94,9 @@ class Condensation:
 def view_of(messages: Sequence[Raw], condensations: Iterable[Condensation]) -> list[Raw]:
     """Return the messages as they are after these condensations, in order. The list is well formed.
 
-    A condensation is not applied if its version is unknown, if it lacks a text, or if its summary follows an unknown
-    message. Neither are the ones after it: then more is shown. Return the same list object if nothing changed.
+    A condensation is not applied if its version is unknown, if it lacks a text, if its summary follows an unknown
+    message, or if the summary replaces other messages. Neither are the ones after it: then more is shown. Return the
+    same list object if nothing changed.
     """
     view = MessageView(messages, condensations)
     out = view.messages
@@ -127,10 +132,10 @@ class MessageView:
         self.waiting: list[Condensation] = []
         self._entries: list[_Entry] = []
         self._names = Names()
-        self._samples: list[Message] = []  # messages that show the API's shape
+        self.samples: list[Message] = []  # messages that show the API's shape
         self._forgotten = set[str]()
         self._changes: dict[str, list[tuple[Change, ...]]] = {}  # by name; a group for each condensation
-        self._left: list[tuple[str, Message]] | None = None  # caches
+        self._left: list[Message] | None = None  # caches
         self._sent: list[Message] | None = None
         self.extend(messages)
         for condensation in condensations:
@@ -144,7 +149,8 @@ class MessageView:
         for given in new:
             message = given if isinstance(given, Message) else normalise_one(given)
             self._sample(message)
-            entry = _Entry(self._names.name(message), message)
+            name = self._names.name(message)
+            entry = _Entry(name, replace(message, name=name))
             self._entries.append(entry)
             for changes in self._changes.get(entry.name, ()):
                 entry.message = changed(entry.message or message, changes)
@@ -155,14 +161,32 @@ class MessageView:
         for condensation in waiting:
             self._apply(condensation)
 
+    def renew(self, newer: Mapping[int, Message]) -> None:
+        """Take over what the harness changed beside the texts, such as marks for the prompt cache. `newer`: the new
+        message by the `id` of the old `raw`."""
+        for entry in self._entries:
+            if entry.message is not None and (new := newer.get(id(entry.message.raw))) is not None:
+                entry.message = replace(new, name=entry.name)
+        self._left = self._sent = None
+
     def condense(self, condensation: Condensation) -> None:
         """Apply a condensation. If the view has a request, the condensation fulfils it."""
         self.requested = False
         self._apply(condensation)
 
+    def digest_of(self, names: Collection[str]) -> str:
+        """Return the digest of what the messages with these names say; "" if there are none."""
+        said = [
+            (entry.message.role, entry.message.parts)
+            for entry in self._entries
+            if entry.message is not None and entry.name in names
+        ]
+        return digest(repr(said)) if said else ""
+
     def _apply(self, new: Condensation) -> None:
         at = self._index_after(new.after)
         is_complete = new.version == VERSION and (new.restored is None) == (new.section is None)
+        is_complete = is_complete and new.replaced in ("", self.digest_of(new.forgotten))
         if self.waiting or at is None or not is_complete:
             self.waiting.append(new)
             return
@@ -178,7 +202,7 @@ class MessageView:
         self._forgotten |= new.forgotten
         for name, changes in groups.items():
             self._changes.setdefault(name, []).append(tuple(changes))
-        inserted = [_Entry(name, user_message(text, self._samples)) for name, text in new.texts()]
+        inserted = [_Entry(name, replace(user_message(text, self.samples), name=name)) for name, text in new.texts()]
         self._entries[at:at] = [entry for entry in inserted if entry.name not in self._forgotten]
         self._left = self._sent = None
 
@@ -190,27 +214,25 @@ class MessageView:
 
     def _sample(self, message: Message) -> None:
         has_shape, has_blocks = user_message("", [message]).raw != _PLAIN, shows_blocks([message])
-        known = any(shows_blocks([each]) for each in self._samples)
-        if (has_blocks and not known) or (has_shape and user_message("", self._samples).raw == _PLAIN):
-            self._samples.append(message)
+        known = any(shows_blocks([each]) for each in self.samples)
+        if (has_blocks and not known) or (has_shape and user_message("", self.samples).raw == _PLAIN):
+            self.samples.append(message)
 
     @property
-    def left(self) -> list[tuple[str, Message]]:
+    def left(self) -> list[Message]:
         """The messages that are left, each with its name, before messages of one speaker are joined."""
         if self._left is None:
-            there = [(entry.name, entry.message) for entry in self._entries if entry.message is not None]
-            repaired = repaired_each([message for _, message in there])
-            self._left = [(name, m) for (name, _), m in zip(there, repaired, strict=True) if m is not None]
+            there = [entry.message for entry in self._entries if entry.message is not None]
+            self._left = [message for message in repaired_each(there) if message is not None]
         return self._left
 
     @property
     def sent(self) -> list[Message]:
         """The messages to send, in one shape for any API."""
         if self._sent is None:
-            left = [message for _, message in self.left]
             given = [entry.message for entry in self._entries]
-            is_given = len(left) == len(given) and all(map(_is, left, given)) and not self.condensations
-            self._sent = left if is_given else sendable(left, self._samples)
+            is_given = len(self.left) == len(given) and all(map(_is, self.left, given)) and not self.condensations
+            self._sent = self.left if is_given else sendable(self.left, self.samples)
         return self._sent
 
     @property

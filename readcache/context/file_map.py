@@ -15,7 +15,7 @@ from readcache.core.messages.messages import Message
 from readcache.core.messages.tools import replacements
 from readcache.core.model.claims import glob_stem
 from readcache.core.model.events import Delivered, MappedSpan, Origin, Record, Wrote
-from readcache.core.model.spans import Span, merge_spans
+from readcache.core.model.spans import Span, merge_spans, subtract
 from readcache.core.model.text import bodies, printable, split_lines
 
 FILE_MAP = "FILE MAP, from a log (line numbers as of when they were read):"
@@ -42,11 +42,12 @@ _DEFINITION = re.compile(
 class _File:
     read: list[Span] = field(default_factory=list)
     is_written: bool = False
+    length: int = 0  # lines; 0: unknown
     symbols: dict[str, int] = field(default_factory=dict)
 
 
 def file_map(records: Iterable[Record], agent_id: str, root: str) -> list[str]:
-    """Return one line for each file, last touched first, such as `src/app.py: read lines 1-120; written`.
+    """Return one line for each file, last touched first, such as `src/app.py: read lines 1-80 of 120, never 81-120`.
 
     The symbols follow. Paths below `root` are relative to it. Return [] if no file was touched. Omitted lines count as
     read, because they were visible then.
@@ -59,7 +60,10 @@ def file_map(records: Iterable[Record], agent_id: str, root: str) -> list[str]:
             for mapped in event.source_map:
                 if len(mapped.keys) == 1 and mapped.first:
                     file = _touched(files, mapped.keys[0])
-                    file.read.append((mapped.first, mapped.first + mapped.count - 1))
+                    last = mapped.first + mapped.count - 1
+                    file.read.append((mapped.first, last))
+                    if mapped.eof or last > file.length:
+                        file.length = last if mapped.eof else 0
                     file.symbols |= _symbols(lines, mapped)
             for marker in event.markers:
                 if marker.path is not None:
@@ -67,7 +71,8 @@ def file_map(records: Iterable[Record], agent_id: str, root: str) -> list[str]:
         elif isinstance(event, Wrote):
             for path in event.keys:
                 if glob_stem(path) is None:
-                    _touched(files, path).is_written = True
+                    file = _touched(files, path)
+                    file.is_written, file.length = True, 0
     newest = list(reversed(files.items()))
     names = {path: printable(path.removeprefix(root.rstrip("/") + "/")) for path, _ in newest}
     map_ = [f"{names[path]}: {_facts(file)}" for path, file in newest[:MOST_FILES]]
@@ -99,10 +104,16 @@ def _facts(file: _File) -> str:
     facts = []
     if file.read:
         spans = merge_spans(file.read)
-        runs = ", ".join(str(start) if start == end else f"{start}-{end}" for start, end in spans[:MOST_SPANS])
-        more = f" and {len(spans) - MOST_SPANS} more ranges" if len(spans) > MOST_SPANS else ""
-        facts.append(f"read lines {runs}{more}")
+        length = file.length if spans[-1][1] <= file.length else 0  # it may have become shorter
+        unread = subtract(((1, length),), spans)
+        never = f", never {_spell(unread)}" if unread else ""
+        facts.append(f"read lines {_spell(spans)}{f' of {length}' if length else ''}{never}")
     return "; ".join([*facts, *["written"] * file.is_written])
+
+
+def _spell(spans: Sequence[Span]) -> str:
+    runs = ", ".join(str(start) if start == end else f"{start}-{end}" for start, end in spans[:MOST_SPANS])
+    return f"{runs} and {len(spans) - MOST_SPANS} more ranges" if len(spans) > MOST_SPANS else runs
 
 
 def edits(old: Sequence[Message], records: Iterable[Record], root: str, earlier: Sequence[str]) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from readcache.core.messages.blocks import CALLS, RESULTS, Raw, as_mapping, blocks_key, typed
 from readcache.core.messages.editing import as_blocks, with_blocks
-from readcache.core.messages.messages import Kind, Message, normalise_one, update_all
+from readcache.core.messages.messages import Kind, Message, normalise_one
 from readcache.core.messages.structure import BESIDE_CONTENT, cut_points, is_response, repair_each
 
 _SPEAKERS = ("user", "assistant")
@@ -27,13 +27,14 @@ def well_formed(messages: Sequence[Message]) -> Sequence[Message]:
     return messages if is_same else out
 
 
-def repaired_each(messages: Sequence[Message]) -> list[Message | None]:
-    """Return each message repaired, or None if nothing is left of it. Calls at the end that wait for their results
-    stay."""
-    answers = [normalise_one({"role": "tool", "tool_call_id": call_id}) for call_id in _waiting(messages)]
+def repaired_each(messages: Sequence[Message], *, may_wait: bool = True) -> list[Message | None]:
+    """Return each message repaired, or None if nothing is left of it. `may_wait`: calls at the end that wait for their
+    results stay."""
+    waiting = _waiting(messages) if may_wait else ()
+    answers = [normalise_one({"role": "tool", "tool_call_id": call_id}) for call_id in waiting]
     left = repair_each([*messages, *answers])[: len(messages)]
     pairs = zip(messages, left, strict=True)
-    return [m if raw is m.raw else None if raw is None else normalise_one(raw) for m, raw in pairs]
+    return [m if raw is m.raw else None if raw is None else m.with_raw(raw) for m, raw in pairs]
 
 
 def _waiting(messages: Sequence[Message]) -> Iterator[str | None]:
@@ -52,8 +53,7 @@ def sendable(messages: Sequence[Message], gone: Sequence[Message] = ()) -> list[
     If calls are blocks, as in Anthropic's API, adjacent messages of one speaker become one message, with results first.
     `gone`: removed messages, which also show which API it is.
     """
-    said = [(message, raw) for message in messages if (raw := _without_blanks(message)) is not None]
-    left = update_all([message for message, _ in said], [raw for _, raw in said])
+    left = without_blanks(messages)
     if not shows_blocks((*left, *gone)):
         return left
     out: list[Message] = []
@@ -67,6 +67,11 @@ def sendable(messages: Sequence[Message], gone: Sequence[Message] = ()) -> list[
         else:
             out.append(message)
     return out
+
+
+def without_blanks(messages: Iterable[Message]) -> list[Message]:
+    """Return the messages without messages and blocks that say nothing."""
+    return [message.with_raw(raw) for message in messages if (raw := _without_blanks(message)) is not None]
 
 
 def shows_blocks(messages: Iterable[Message]) -> bool:
@@ -140,5 +145,7 @@ def prompt_tokens(answer: object) -> int | None:
     total = next((count for name in _TOTAL if isinstance(count := usage.get(name), int)), None)
     if total is not None:
         return total
+    if usage.get("totalTokens") == usage.get("inputTokens", 0) + usage.get("outputTokens", 0):
+        return usage.get("inputTokens")  # a provider that includes cached tokens in these, in Converse's shape
     counts = [count for name in _BESIDE if isinstance(count := usage.get(name), int)]
     return sum(counts) if counts else None

@@ -10,14 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from readcache.core.judging.marker import names_of
+from readcache.core.judging.marker import RECALL, names_of
 from readcache.core.messages.blocks import Raw
 from readcache.core.messages.editing import with_arguments, with_result_text, with_texts
 from readcache.core.messages.messages import Kind, Message, update_all
+from readcache.core.model.text import SESSION_DIGITS
 
 # Characters. The templates of mini-swe-agent and CooperBench show as many of a longer output: 5,000 of either end.
 MOST_CHARS = 10_000
 NOTE_CHARS = 100  # room for the note between the two ends
+RECALLED_TURNS = 10  # in which a recalled result is neither pruned nor cleared; the agent has just asked for it
 MOST_NAMED = 3  # files, and ranges of a file; a marker names as many sources
 
 
@@ -26,9 +28,18 @@ def note_line(tag: str, text: str) -> str:
     return f"[PRUNED {tag}: {text}]" if tag else f"[PRUNED: {text}]"
 
 
+def recall_note(recall: str, text: str) -> str:
+    """Return the note with this text for a result that the command `recall` shows again."""
+    return note_line(recall.removeprefix(RECALL), f'{text}; to see it as it was, run "{recall}"')
+
+
 def is_note(text: str, tag: str = "") -> bool:
     """Return True if the text is a note and nothing else. If a tag is given, the note must be from that session."""
-    return text.startswith(f"[PRUNED {tag}: " if tag else "[PRUNED") and text.endswith("]") and "\n" not in text
+    return (
+        text.startswith(f"[PRUNED {tag[:SESSION_DIGITS]}" if tag else "[PRUNED")
+        and text.endswith("]")
+        and "\n" not in text
+    )
 
 
 def has_note(text: str) -> bool:
@@ -52,21 +63,22 @@ def _few(names: list[str]) -> list[str]:
     return names if more <= 0 else [*names[:MOST_NAMED], f"{more} more"]
 
 
-def clip_text(text: str, most: int, tag: str = "") -> str:
-    """Return the text, or its two ends with a note between them.
+def clip_text(text: str, most: int, tag: str = "", recall: str = "") -> str:
+    """Return the text, or its two ends with a note between them. `recall`: the command that shows all of it, if any.
 
     The result has at most `most` characters, or only the note if that is longer. A line is split only if it is longer
     than an end may be.
     """
     if len(text) <= most:
         return text
-    each = max(0, most - NOTE_CHARS) // 2
+    each = max(0, most - NOTE_CHARS - len(recall)) // 2
     head, tail = _head(text, each), _tail(text, each)
     gone = text[len(head) : len(text) - len(tail)]
     lines = gone.count("\n") + (not gone.endswith("\n"))
     what = f"{lines:,} lines ({len(gone):,} characters)" if lines > 1 else f"{len(gone):,} characters"
+    end = f'to see them, run "{recall}"' if recall else "ask again to see them"
     between = "" if not head or head.endswith("\n") else "\n"
-    return f"{head}{between}{note_line(tag, f'{what} omitted here; ask again to see them')}\n{tail}"
+    return f"{head}{between}{note_line(tag, f'{what} omitted here; {end}')}\n{tail}"
 
 
 def _head(text: str, most: int) -> str:

@@ -22,6 +22,7 @@ from readcache.core.messages.blocks import Raw
 from readcache.core.messages.editing import with_arguments, with_parts, with_results, with_texts, without_images
 from readcache.core.messages.messages import Message, normalise, raw_messages, update_all
 from readcache.core.messages.structure import last_turns, turn_starts
+from readcache.core.model.call import shown_label
 from readcache.core.model.errors import UsageError
 from readcache.core.model.events import MappedSpan
 from readcache.core.model.paths import matches_any, may_name
@@ -52,9 +53,7 @@ class PruneRules:
 def prune_messages(messages: Sequence[Message], strategies: Collection[str], rules: PruneRules) -> Sequence[Message]:
     """Return the list pruned by the given ones of `STRATEGIES`; the same list object if nothing changed."""
     work = Work(messages, strategies, rules)
-    for name, strategy in STRATEGIES.items():
-        if name in strategies:
-            strategy(work)
+    work.apply()
     return work.finish()
 
 
@@ -73,13 +72,14 @@ class Work:
     """A pruning in progress: the results of a list, and the changes gathered until now."""
 
     def __init__(self, messages: Sequence[Message], strategies: Collection[str], rules: PruneRules) -> None:
-        self.rules, self._given = rules, messages
+        self.rules, self._given, self._strategies = rules, messages, strategies
         self.truncates = "oversized_outputs" in strategies
         if self.truncates:
             messages = _without_images(messages, rules)
         self._shown = messages
         self.border = last_turns(messages, rules.protect_last_turns)
         self.needed = rules.links.named_from(self.border)  # calls that markers in the last turns name
+        self.recent = last_turns(messages, notes.RECALLED_TURNS)
         self.raws = raw_messages(messages)  # with the arguments that were changed
         self.results = [PrunableResult(self, tool_call) for tool_call in tool_calls(messages, rules.root, rules.links)]
 
@@ -95,6 +95,12 @@ class Work:
         changed += [one.call.result_at for one in self.results if one.text != one.call.result.text]
         sizes = [sum(len(part.text) for part in message.parts) for message in self._given]
         return first_that_pays(sizes, saved, min(changed, default=len(sizes)), prices)
+
+    def apply(self) -> None:
+        """Apply the strategies, in their order."""
+        for name, strategy in STRATEGIES.items():
+            if name in self._strategies:
+                strategy(self)
 
     def finish(self) -> Sequence[Message]:
         """Return the messages with all changes; the same list object if there are none."""
@@ -146,9 +152,12 @@ class PrunableResult:
         """Return True if the result may be pruned.
 
         Return False if it is in the last turns or their markers name it, if a note already replaced it, or if it is
-        short or protected. Unless `though_pinned`, also return False if any visible marker names it.
+        short or protected. Also return False for a recall in the last `RECALLED_TURNS` turns. Unless `though_pinned`,
+        also return False if any visible marker names it.
         """
         if self.call.result_at >= self._work.border or self.is_noted or not self.names.isdisjoint(self._work.needed):
+            return False
+        if self.call.is_recall and self.call.result_at >= self._work.recent:
             return False
         if not though_pinned and not self.names.isdisjoint(self._rules.pinned):
             return False
@@ -175,24 +184,32 @@ class PrunableResult:
             return keys.pop()
         return self.call.file if self.call.use.kind == "read" else None
 
-    def note(self, why: str, *, may_be_asked_again: bool = True) -> None:
+    def note(self, why: str, *, may_be_asked_again: bool = True, may_be_recalled: bool = False) -> None:
         """Replace the result with a note, if the result is at least `GAIN` times as long.
 
-        `why`: the end of the note. `may_be_asked_again`: the note may suggest repeating the call.
+        `why`: the end of the note. `may_be_asked_again`: it may suggest repeating the call. `may_be_recalled`: it may
+        suggest `readcache recall`.
         """
+        if may_be_recalled and (recall := self.call.recall(self._rules.tag)):
+            what = self._what(f'output of "{shown_label(self.call.use.command or "")}"')
+            self._replace(notes.recall_note(recall, f"{what}{why.replace(';', ',', 1)}"))
+        if self.is_noted:
+            return
         # A call that may do more than read must not be repeated.
         asks = may_be_asked_again and self.call.is_read and self.named
-        note = notes.note_line(self._rules.tag, f"{self._what()}{why}{f'; {ASK_AGAIN}' if asks else ''}")
+        self._replace(notes.note_line(self._rules.tag, f"{self._what()}{why}{f'; {ASK_AGAIN}' if asks else ''}"))
+
+    def _replace(self, note: str) -> None:
         if len(self.text) >= GAIN * len(note):
             self.text, self.is_noted = note, True
 
-    def _what(self) -> str:
-        """Describe the result in the words of a note."""
+    def _what(self, output: str = "") -> str:
+        """Describe the result in the words of a note. `output`: the words for the whole output."""
         named = notes.spell_file_lines(self.named)
         if self.shows_only_files():
             return named
         is_part = notes.has_note(self.text) or find_markers(self.text, self._rules.tag)
-        output = "the rest of this output" if is_part else "this output"
+        output = output or ("the rest of this output" if is_part else "this output")
         lines = count_lines(self.text)
         among = f" ({named} among them)" if named else ""
         return f"{output}, {lines} line{'s' if lines > 1 else ''}{among}"
@@ -264,7 +281,7 @@ def _oversized_outputs(work: Work) -> None:
     """Remove the middle of long results."""
     for one in work.results:
         if one.will_be_truncated():
-            one.text = clip_text(one.text, work.rules.max_chars, work.rules.tag)
+            one.text = clip_text(one.text, work.rules.max_chars, work.rules.tag, one.call.recall(work.rules.tag))
 
 
 def _outdated_reads(work: Work) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from readcache.context import summary
 from readcache.core.messages.blocks import as_mapping
 from readcache.core.messages.editing import as_blocks, with_blocks
-from readcache.core.messages.messages import Kind, Message, normalise_one
+from readcache.core.messages.messages import Kind, Message
 from readcache.core.messages.structure import cut_points, last_turns
 
 OWN_HEADINGS = (summary.HEADING, summary.RESTORED_HEADING)
@@ -68,7 +68,7 @@ def split_turns(messages: Sequence[Message], keep_turns: int) -> Split:
 
 def _with_content(message: Message, blocks: list[Any]) -> list[Message]:
     """Return the message with only these blocks, as a list; [] if there are no blocks."""
-    return [normalise_one(with_blocks(message.raw, blocks))] if blocks else []
+    return [message.with_raw(with_blocks(message.raw, blocks))] if blocks else []
 
 
 def _find_split(messages: Sequence[Message], first: int, keep_turns: int) -> int:

@@ -43,8 +43,9 @@ _SECTIONS = (
     " where the wording matters. For each request, say whether it is done, so that nothing is done twice.",
     "STATE: what works now, what has been changed in the files, what is half done.",
     "DECISIONS: what was decided and why; what was tried or ruled out and why.",
-    "RELEVANT CODE: the few pieces of code that the next steps depend on, verbatim, each with its file; signatures"
-    " and names rather than bodies.",
+    "MESSAGES: what colleagues and other agents wrote to the agent, verbatim, each with its sender.",
+    "RELEVANT CODE: the few pieces of code that the next steps depend on, verbatim, each with its place as `path:lines"
+    " a-b`; signatures and names rather than bodies.",
     "SEARCH RESULTS: what was searched for and where it is, and what was searched for and not found.",
     "ERRORS AND FIXES: each error verbatim, its cause, and what was done about it.",
     "TESTS: the commands that build and test, and their last results.",
@@ -91,15 +92,18 @@ def summary_request(
     return request_of(serialize_transcript(normal), known_lines(session, normal), prompt)
 
 
-def request_of(transcript: str, known: Sequence[str], prompt: str | None = None) -> list[dict[str, str]]:
+def request_of(
+    transcript: str, known: Sequence[str], prompt: str | None = None, fault: str = ""
+) -> list[dict[str, str]]:
     """Return the request for a summary of a transcript. `known`: the lines of the FILE MAP; empty if it is not
-    known."""
+    known. `fault`: the fault of the last answer, if the model is asked again."""
     tag = f"transcript-{digest(transcript)[:8]}"
     while tag in transcript:  # so that no text in the transcript can close the tag around it
         tag = f"transcript-{digest(tag)[:8]}"
     asked = _prompt(is_known=bool(known)) if prompt is None else prompt
     asked = asked.replace("{tag}", tag).replace("{file_map}", "\n".join(known))
-    return [{"role": "user", "content": f"{asked}\n<{tag}>\n{transcript}\n</{tag}>\n{_END}"}]
+    end = _END + (f" Your last answer was not used: {fault}." if fault else "")
+    return [{"role": "user", "content": f"{asked}\n<{tag}>\n{transcript}\n</{tag}>\n{end}"}]
 
 
 def known_lines(session: Session | None, old: Sequence[Message], earlier: Sequence[str] = ()) -> list[str]:
@@ -136,6 +140,28 @@ def summary_in(response: str) -> str:
             return response[at : tagged.start()].strip()
         at = tagged.end()
     return response[at:].strip()
+
+
+# The sections without which an agent cannot continue. The prompt asks for all of them, also if they are empty.
+REQUIRED = ("TASK", "NEXT STEP")
+# Calls as models write them into a text: tags of Anthropic, Qwen, Hermes, Llama and Mistral, a JSON object, and the
+# transcript's own form.
+_CALL = re.compile(
+    r"^\s*(?:-> tool_call |<(?:antml:)?(?:function_calls|invoke|tool_call|tool_use|function=)|<\|(?:tool|python_tag)"
+    r"|\[TOOL_CALLS\]|\{\s*\"(?:name|tool|function)\":\s*\"[^\"\n]*\",\s*\"(?:arguments|parameters|input|args)\":)",
+    re.MULTILINE,
+)
+
+
+def fault_in(text: str, *, has_sections: bool) -> str:
+    """Return why a model's text cannot be used as a summary; "" if it can be. `has_sections`: the prompt asked for the
+    sections."""
+    if not text:
+        return "the response held no summary"
+    if _CALL.search(text):
+        return "the summary contains a tool call"
+    missing = [each for each in REQUIRED if not re.search(rf"^[\W\d_]*{each}\b", text, re.M | re.I)]
+    return f"the summary lacks {' and '.join(missing)}" if missing and has_sections else ""
 
 
 HEADING = "## Summary of the conversation so far"

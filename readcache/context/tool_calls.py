@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from readcache.context.notes import has_note
-from readcache.core.judging.marker import find_markers
+from readcache.core.judging.marker import RECALL, find_markers
 from readcache.core.judging.match import map_output
 from readcache.core.messages.editing import TextKey
 from readcache.core.messages.messages import Kind, Message, Part, raw_messages
@@ -27,6 +27,7 @@ from readcache.core.model.text import find_separator, split_lines
 from readcache.core.model.view import View
 from readcache.core.shell.read import read_command
 from readcache.core.sync.locate import CharSpan, locate
+from readcache.core.sync.recall import asked_recall
 from readcache.core.sync.sync import Reconciler
 from readcache.core.sync.texts import strings_of
 
@@ -146,6 +147,20 @@ class ListedCall:
         """True if the call is known to read files and to do nothing else."""
         use = self.use
         return use.kind == "read" if use.command is None else read_command(use.command, self.cwd).only_reads
+
+    @property
+    def is_recall(self) -> bool:
+        """True if the result is an earlier one that the agent asked for by `readcache recall`."""
+        return asked_recall(self.use.command or "") is not None
+
+    def recall(self, tag: str) -> str:
+        """Return the command that shows the result as it was. Return "" if it is not the result of a command, if the
+        command is better repeated because it only reads, or if the log lacks the text."""
+        command, events = self.use.command, [known.event for known in self.known]
+        if command is None or self.is_recall:
+            return (command or "").strip()
+        stored = [event.when.call for event in events if event.text and event.origin is Origin.RESULT]
+        return f"{RECALL}{tag}.{stored[-1]}" if stored and not self.is_read else ""
 
 
 def tool_calls(messages: Sequence[Message], root: str, links: Links) -> list[ListedCall]:

@@ -120,6 +120,12 @@ def _marks(given: object, window: int | None) -> Marks | None:
     return Marks(*given)
 
 
+def model_name(model: object) -> str:
+    """Return the name of a host's model: the value itself, or an attribute of it. Return "" if it has none."""
+    names = (getattr(model, name, None) for name in ("model_name", "model", "model_id"))
+    return model if isinstance(model, str) else next((name for name in names if isinstance(name, str)), "")
+
+
 def fallback(ours: Callable[[], T], otherwise: T) -> T:
     """Return the result of `ours`. If it raises an exception, log a warning for the host, and return `otherwise`."""
     try:

@@ -50,15 +50,17 @@ def _hook(event: Mapping[str, Any], sessions: Sessions) -> Mapping[str, Any] | N
         session.answer(call)  # record only its writes: its output is shown in parts, or as an error
         return None
     reply = session.answer(replace(call, output=output, complete=not is_truncated(output)), commit=False)
-    if reply.outcome.value == "full":
+    if reply.is_output:
         return None
-    shown = f"Process exited with code {code}\nOutput:\n{reply.text}"
+    shown = f"Process exited with code {reply.exit_code}\nOutput:\n{reply.text}"
     return {"decision": "block", "reason": shown}  # blocks nothing: the model gets this result
 
 
 def _session(event: Mapping[str, Any], sessions: Sessions) -> Session:
     """Return the session of the event's reader: a sub-agent has a conversation of its own."""
-    return sessions.get(event["session_id"], event.get("agent_id") or "main")
+    session = sessions.get(event["session_id"], event.get("agent_id") or "main")
+    session.use_model(str(event.get("model") or ""))
+    return session
 
 
 def _hooks_file(target: InstallTarget) -> str:

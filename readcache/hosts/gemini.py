@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _SUMMARY = "<state_snapshot>"  # the tag of a compression's summary, in the first message
 _MILLISECONDS = 1000 * HOOK_SECONDS
-_NO_ERROR = "Not an error: the call succeeded. Lines you can already see are omitted.\n"
+_NO_ERROR, _OMITTED = "Not an error: the call succeeded.", " Lines you can already see are omitted."
 
 
 def _hook(event: Mapping[str, Any], sessions: Sessions) -> Mapping[str, Any] | None:
@@ -47,9 +47,10 @@ def _hook(event: Mapping[str, Any], sessions: Sessions) -> Mapping[str, Any] | N
         answered = _after_command(session, given, event["cwd"], shown, batch)
     elif name == "read_file" and isinstance(shown, str) and not event["tool_response"].get("error"):
         answered = _after_read(session, given, event["cwd"], shown, batch)
-    if answered is None or answered[0].outcome.value == "full":
+    if answered is None or answered[0].is_output:
         return None
-    return {"decision": "deny", "reason": _NO_ERROR + answered[1]}  # denies nothing: replaces the result
+    said = _OMITTED if answered[0].omissions() else ""
+    return {"decision": "deny", "reason": f"{_NO_ERROR}{said}\n{answered[1]}"}  # denies nothing: replaces the result
 
 
 def _before_request(event: Mapping[str, Any], sessions: Sessions) -> Mapping[str, Any] | None:

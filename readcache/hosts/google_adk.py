@@ -36,11 +36,15 @@ class ReadcachePlugin(BasePlugin):  # type: ignore[misc]  # no types where these
         contents = llm_request.contents
 
         def judged() -> list[types.Content]:
-            name = f"{callback_context.session.id} {callback_context.agent_name}"
-            pairs = zip(contents, self._lists.messages(contents, name), strict=True)
+            sent = self._lists.messages(contents, _name_of(callback_context), model=llm_request.model)
+            pairs = zip(contents, sent, strict=True)
             return [old if new is old else types.Content.model_validate(new) for old, new in pairs]
 
         llm_request.contents = await asyncio.to_thread(fallback, judged, contents)
+
+    async def after_model_callback(self, *, callback_context: Any, llm_response: Any) -> None:
+        """Record the size of the request. The response does not change."""
+        await asyncio.to_thread(self._lists.answered, _name_of(callback_context), llm_response)
 
     def stats(self) -> dict[str, int]:
         """Return the counters of `Session.stats`, summed over all conversations."""
@@ -49,3 +53,7 @@ class ReadcachePlugin(BasePlugin):  # type: ignore[misc]  # no types where these
     async def close(self) -> None:
         """End all conversations, and release the store."""
         self._lists.close()
+
+
+def _name_of(context: Any) -> str:
+    return f"{context.session.id} {context.agent_name}"

@@ -18,13 +18,14 @@ from typing import Any, NamedTuple
 
 from readcache import Mode, Session
 from readcache.context import mend_and_clear
+from readcache.context.clearing import record_answer
 from readcache.core.messages.blocks import Raw
 from readcache.core.messages.editing import as_blocks, user_message, with_blocks, with_result_text
 from readcache.core.messages.messages import Kind, Message, Part, normalise, parse_arguments
 from readcache.core.messages.structure import answered, turn_starts
 from readcache.core.model.text import digest
 from readcache.core.model.tool_call import ToolCall
-from readcache.hosts.adapter_settings import AdapterSettings, adapter_settings
+from readcache.hosts.adapter_settings import AdapterSettings, adapter_settings, fallback, model_name
 from readcache.hosts.tool_results import Judge, answer_tool, tool_kinds
 from readcache.process.mode import acts, mode_named
 
@@ -108,12 +109,12 @@ class JudgedLists:
         """End all conversations, and release the store."""
         self._sessions.close_all()
 
-    def judged(self, messages: Sequence[Message], name: str, log: str = "") -> ListChanges:
+    def judged(self, messages: Sequence[Message], name: str, log: str = "", *, model: object = "") -> ListChanges:
         """Return the changes to make before the model is sent these messages. Each text in a result that is an
         object is judged for itself, and everything else in it stays as it is.
 
         `name`: names the conversation and the agent in it; "" if unknown. `log`: the session's ID, for other processes
-        to find the restored sections; "" for none.
+        to find the restored sections; "" for none. `model`: the model that will be sent them, see `model_name`.
         """
         found = list(entries(messages, self._details, self._tools))
         if self._settings.policy.mode is Mode.OFF or not acts(mode_named(os.environ)):
@@ -125,14 +126,24 @@ class JudgedLists:
                 return ListChanges()
             key = one.key if one else os.urandom(8).hex()
             session = self._sessions.get(key, session_id=log or self._name_of(found), is_new=True)
+            session.use_model(model_name(model))
             one = session.notes = one or JudgedList(session, key, name, self._settings)
             return one.judged(found, self._tools)
 
-    def messages(self, messages: Sequence[Raw], name: str) -> list[Raw]:
+    def answered(self, name: str, answer: object) -> None:
+        """Record the size of the conversation's last request, if the model's answer has it. `name`: as for `judged`.
+        `answer`: as for `record_answer`."""
+        if self._settings.policy.clear is None:
+            return
+        of_name = (each for each in self._sessions.readers() if getattr(each.notes, "name", None) == name)
+        if (session := next(of_name, None)) is not None:
+            fallback(lambda: record_answer(session, answer), None)
+
+    def messages(self, messages: Sequence[Raw], name: str, *, model: object = "") -> list[Raw]:
         """Return the list as the model will be sent it, in the shape of any API. Unchanged messages are the same
-        objects."""
+        objects. `name`, `model`: as for `judged`."""
         normal, out = normalise(messages), list(messages)
-        texts, sections = self.judged(normal, name)
+        texts, sections = self.judged(normal, name, model=model)
         for (at, nth), text in texts.items():
             part = normal[at].parts[nth]
             out[at] = with_result_text(out[at], part.call_id, text, part.nth)
@@ -173,7 +184,7 @@ class JudgedList:
     """
 
     def __init__(self, session: Session, key: str, name: str, settings: AdapterSettings) -> None:
-        self._session, self.key, self._name, self._settings = session, key, name, settings
+        self._session, self.key, self.name, self._settings = session, key, name, settings
         self._texts: dict[str, tuple[str, str]] = {}  # key -> (the tool's text, the text that the model is shown)
         self._entries: list[ListPart] = []  # the last list
         self._sections: dict[tuple[str, str], str] = {}  # role and content of what a compaction left -> section
@@ -187,8 +198,8 @@ class JudgedList:
         """
         order = {key: index for index, key in enumerate(self._texts)}
         indexes = [order.get(entry.key, len(order)) for entry in found if entry.result]
-        if name != self._name or min(indexes, default=len(order)) < len(order):
-            return name == self._name and len(order) - 1 in indexes and indexes == sorted(indexes)
+        if name != self.name or min(indexes, default=len(order)) < len(order):
+            return name == self.name and len(order) - 1 in indexes and indexes == sorted(indexes)
         compaction = next((at for at, entry in enumerate(found) if _is_compaction(entry.part)), None)
         had = {entry.said() for entry in self._entries}
         return name != "" and compaction is not None and {entry.said() for entry in found[:compaction]} <= had

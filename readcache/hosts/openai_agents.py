@@ -77,13 +77,14 @@ class ReadcacheFilter(ListAdapter):
 
         def judged() -> Any:
             name = self._named(data) if callable(self._named) else self._named
-            return replace(sent, input=self._judged(list(sent.input), str(name or "")))
+            model = getattr(data.agent, "model", "")
+            return replace(sent, input=self._judged(list(sent.input), str(name or ""), model))
 
         return await asyncio.to_thread(fallback, judged, sent)  # `sent` has every result as the tool gave it
 
-    def _judged(self, items: list[Item], name: str) -> list[Item]:
+    def _judged(self, items: list[Item], name: str, model: object) -> list[Item]:
         messages, out = [message_of_item(item) for item in items], list[Item]()
-        texts, sections = self._lists.judged(messages, name, log=name)
+        texts, sections = self._lists.judged(messages, name, log=name, model=model)
         for at, item in enumerate(items):
             out.append(with_item_text(messages[at].raw, texts[at, 0]) if (at, 0) in texts else item)
             if at in sections:

@@ -15,6 +15,9 @@ import { createHash, randomUUID } from "node:crypto"
  * @typedef {{ role: string, text: string, summary?: string, results: ToolResult[],
  *   calls: { id: string, tool: string, given: unknown }[] }} Message
  *
+ * An answer of the model: the model's name, the answer's own, and the tokens of its request, as the provider counted.
+ * @typedef {{ model?: string, answer?: string, prompt_tokens?: number }} Answered
+ *
  * A report of a tool's result, as a request of the protocol.
  * @typedef {[method: string, params: Record<string, unknown>]} Telling
  */
@@ -129,9 +132,10 @@ class ReadcachePlugin {
    * is only sent if the server has checked it.
    * @param {string} session
    * @param {Message[]} messages
+   * @param {Answered} answered the newest answer in the messages
    * @returns {Promise<{ section: string, texts: (string | undefined)[] } | undefined>}
    */
-  async request(session, messages) {
+  async request(session, messages, answered) {
     this.#batches.set(session, randomUUID())
     // A record that was copied into a fork belongs to another session. A result that another plugin changed no longer
     // matches its record.
@@ -154,7 +158,7 @@ class ReadcachePlugin {
         const content = message === summary ? `${message.text}\n\n${section}` : message.text
         return [{ role: message.role, content, ...(tool_calls.length ? { tool_calls } : {}) }, ...results]
       })
-      const sent = await this.server.ask("mend", this.#reader(session), { messages: chat })
+      const sent = await this.server.ask("mend", this.#reader(session), { messages: chat, ...answered })
       const results = messages.flatMap((message) => message.results)
       const before = new Map(results.map((result) => [result.id, shortened(result) ?? result.real]))
       const reals = new Map(results.map(({ id, real }) => [id, digest(real)]))

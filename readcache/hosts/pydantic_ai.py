@@ -39,13 +39,19 @@ class ReadcacheCapability(ListAdapter, AbstractCapability[Any]):  # type: ignore
         given = request_context.messages
 
         def judged() -> list[Any]:
-            return self._judged(given, f"{ctx.conversation_id} {getattr(ctx.agent, 'name', None)}")
+            return self._judged(given, _name_of(ctx), getattr(request_context, "model", ""))
 
         sent = await asyncio.to_thread(fallback, judged, given)
         return replace(request_context, messages=sent)
 
-    def _judged(self, messages: Sequence[Any], name: str) -> list[Any]:
-        texts, sections = self._lists.judged([as_message(message) for message in messages], name)
+    async def after_model_request(self, ctx: Any, *, response: Any, **_: Any) -> Any:
+        """Record the size of the request. The response does not change."""
+        usage = {"input_tokens": response.usage.input_tokens}  # with cached tokens, from every provider
+        await asyncio.to_thread(self._lists.answered, _name_of(ctx), {"usage": usage})
+        return response
+
+    def _judged(self, messages: Sequence[Any], name: str, model: object) -> list[Any]:
+        texts, sections = self._lists.judged([as_message(message) for message in messages], name, model=model)
         parts = [[*message.parts] for message in messages]
         for (at, nth), text in texts.items():
             parts[at][nth] = replace(parts[at][nth], content=text)
@@ -55,6 +61,10 @@ class ReadcacheCapability(ListAdapter, AbstractCapability[Any]):  # type: ignore
                 parts[request].append(api.UserPromptPart(section))
         changed = {at for at, _ in texts} | ({*range(len(messages))} if sections else set())
         return [replace(m, parts=parts[at]) if at in changed else m for at, m in enumerate(messages)]
+
+
+def _name_of(ctx: Any) -> str:
+    return f"{ctx.conversation_id} {getattr(ctx.agent, 'name', None)}"
 
 
 def as_message(message: Any) -> Message:

@@ -34,9 +34,13 @@ class ReadcacheAgentPlugin(ListAdapter, Plugin):  # type: ignore[misc]  # no typ
 
     async def _sent(self, context: Any, ask: Callable[[Any], AsyncIterator[Any]]) -> AsyncIterator[Any]:
         """Put markers into the messages that the model is sent. The agent's own messages do not change."""
+        name = f"{id(context.agent)}"
 
         def judged() -> Any:
-            return context.replace(messages=self._lists.messages(context.messages, f"{id(context.agent)}"))
+            model = context.model.get_config().get("model_id")
+            return context.replace(messages=self._lists.messages(context.messages, name, model=model))
 
         async for event in ask(await asyncio.to_thread(fallback, judged, context)):
+            if "stop" in event:  # the last event, see `ModelStopReason`
+                await asyncio.to_thread(self._lists.answered, name, {"usage": event["stop"][2]})
             yield event

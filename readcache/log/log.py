@@ -23,6 +23,7 @@ from readcache.core.model.events import (
     Cleared,
     Closed,
     Compacted,
+    Condensed,
     Delivered,
     Event,
     Failed,
@@ -209,7 +210,7 @@ class Log:
             return False
         records = store.records(self.session_id, self.agent_id, after=seq) if seq != self._seq else []
         events = (event_for(record, self.agent_id) for record in records)
-        harmless = (Amended, Cleared, Closed, Delivered, Failed, Missed)
+        harmless = (Amended, Cleared, Closed, Condensed, Delivered, Failed, Missed)
         return all(event is None or isinstance(event, harmless) for event in events)
 
     def now(self) -> Instant:

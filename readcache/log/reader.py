@@ -1,7 +1,7 @@
 """Judge calls for one reader, and log what its harness reports. Sessions, shims, servers and adapters share this small
 interface.
 
-    reader = Reader(Log(open_store, session_id, agent_id, time.time), Rules(policy, session_tag(session_id)))
+    reader = Reader(Log(open_store, session_id, agent_id, time.time), Rules(policy, session_tag(session_id, agent_id)))
     pending = reader.judge(call)
     print(pending.reply.text)                      # without a lock; the reply does not count as seen yet
     pending.commit()                               # now it counts as seen
@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from readcache.core.judging.compose import compose, pass_through
 from readcache.core.judging.judge import decide
+from readcache.core.judging.marker import RECALL
 from readcache.core.judging.writes import events_after, events_before, wrote_event
 from readcache.core.model.call import Call, with_frame
 from readcache.core.model.errors import StoreError, UsageError
@@ -97,22 +98,29 @@ class Reader:
         self.ends_with_result = False  # True in a process of a hook, which answers one event
         self._reconciler: Reconciler | None = None  # the state of the last `sync`
 
-    def judge(self, call: Call, *, confirm: Confirm = Confirm.NONE, began: float | None = None) -> Pending:
+    def judge(
+        self, call: Call, *, confirm: Confirm = Confirm.NONE, began: float | None = None, local: bool = False
+    ) -> Pending:
         """Judge one call. If readcache fails, the reply is the real output. `began`: when the call started, in seconds
-        by the log's clock.
+        by the log's clock. `local`: the files are on this machine. This is where a recall is answered for every door,
+        whatever the process printed.
 
         Until the reply is committed, nothing of it counts as seen and every figure counts it as shown in full, unless
         `confirm` says otherwise. If nothing is omitted and the call wrote nothing, only `Pending.commit` logs the call:
         nothing is written before the reply is printed.
         """
         if self.rules.policy.mode is Mode.OFF:
-            return Pending(with_frame(pass_through(call, Reason.MODE_OFF), call))
+            return Pending(pass_through(call, Reason.MODE_OFF))
         if self._is_off():
             call = replace(call, skip_reason=Reason.MODE_OFF)
         if call.skip_reason is None and is_answer(call.label, self.rules.policy):
             call = replace(call, skip_reason=Reason.NEVER)
         since = time.perf_counter()
         try:
+            if RECALL in call.label:
+                from readcache.log.recalling import answered_recall
+
+                call = answered_recall(call, self.log, self.rules, local=local)
             pending = self._judge(call, began, confirm)
         except Exception as error:  # a store's failure or a bug in readcache must not cost the agent its output
             reason = self.log.fail(call.call_id, error)
@@ -122,7 +130,7 @@ class Reader:
             if writes := call.reading.writes:
                 number = self.log.view.calls.number_of(call.call_id)
                 self.log.append_later([wrote_event(call, number, writes, self.rules.policy)])
-            pending = Pending(with_frame(pass_through(call, reason), call))
+            pending = Pending(pass_through(call, reason))
         tell_answered(self.rules.host, pending.reply, time.perf_counter() - since)
         return pending
 

@@ -28,7 +28,11 @@ def run_planned(plan: Plan, words: list[str], env: dict[str, str], call_id: str 
     OSError if the program cannot be started."""
     try:
         output: bytes | None = None
-        if plan.is_buffered:
+        if plan.is_recall:  # nothing is run
+            from readcache.core.sync.recall import UNANSWERED
+
+            output, status = UNANSWERED.encode(), 0
+        elif plan.is_buffered:
             output, status = run_buffered(words, env)
         else:
             with child.Forwarding() as signals:
@@ -73,9 +77,9 @@ def answer_buffered(plan: Plan, output: bytes, status: int, call_id: str | None 
 
     def answer(reader: Reader, text: str) -> None:
         nonlocal shown
-        pending = reader.judge(plan.call(text, status, call_id), began=plan.settings.began)
+        pending = reader.judge(plan.call(text, status, call_id), began=plan.settings.began, local=True)
         reply, shown = pending.reply, True
-        child.show(output if reply.outcome.value == "full" else reply.text.encode("utf-8", "replace"))
+        child.show(output if reply.is_output else reply.text.encode("utf-8", "replace"))
         pending.commit()
 
     try:
@@ -105,7 +109,8 @@ def rules_of(settings: Settings) -> Rules:
     from readcache.core.model.policy import Rules
     from readcache.core.model.text import session_tag
 
-    return Rules(chosen_policy(settings).used_by(settings.host), session_tag(settings.session), settings.host or RUN)
+    tag = session_tag(settings.session, settings.agent)
+    return Rules(chosen_policy(settings).used_by(settings.host), tag, settings.host or RUN)
 
 
 def with_reader(settings: Settings, use: Callable[[Reader], object]) -> None:

@@ -44,6 +44,7 @@ class Plan(NamedTuple):
     command: str
     reading: Reading
     is_buffered: bool
+    is_recall: bool = False
 
     def text(self, output: bytes) -> str | None:
         """Return the call's output as text; None if it must be shown unchanged."""
@@ -53,8 +54,7 @@ class Plan(NamedTuple):
 
     def call(self, text: str, status: int, call_id: str | None = None) -> Call:
         """Return the call that printed `text` and ended with `status`, negative for a signal."""
-        from readcache.core.model.call import command_call
-        from readcache.core.model.events import MADE_UP_ID
+        from readcache.core.model.call import MADE_UP_ID, command_call
         from readcache.core.model.reply import Reason
 
         return command_call(
@@ -112,14 +112,17 @@ def _plan(caller: Caller, settings: Settings, is_virtual: Callable[[str], bool])
     if not (_is_agents_tool(caller, settings, command) if is_tool else _is_agents_command(caller, settings, command)):
         return None
     from readcache.core.shell.read import read_command
+    from readcache.core.sync.recall import asked_recall
 
     reading = read_command(command, caller.cwd)
     is_buffered = bool(reading.keys) and (reading.only_reads if is_tool else caller.can_buffer)
     is_buffered = is_buffered and not any(map(is_virtual, reading.keys))
+    is_recall = not is_tool and caller.can_buffer and asked_recall(command) is not None
+    is_buffered = is_buffered or is_recall
     if not is_buffered and (is_tool or not reading.writes):
         return None
     batch = settings.batch or (_batch_of(caller.environ[SINK]) if is_tool else "")
-    return Plan(caller, settings._replace(batch=batch), command, reading, is_buffered)
+    return Plan(caller, settings._replace(batch=batch), command, reading, is_buffered, is_recall)
 
 
 def _is_agents_command(caller: Caller, settings: Settings, command: str) -> bool:

@@ -32,6 +32,11 @@ def many(count: int, what: str) -> str:
     return f"{count:,} {many}"
 
 
+def bars_caption(what: str, longest: str) -> str:
+    """Return the caption of bars that have one scale. `longest`: the value of the longest bar."""
+    return f"Bars: {what}. Longest: {longest}."
+
+
 def dollars(millionths: float) -> str:
     """Return the amount, in millionths of a dollar, as dollars."""
     return f"${millionths / 1e6:,.2f}"

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from readcache.core.model.events import (
+    Account,
     Amended,
     Compacted,
     Delivered,
@@ -25,7 +26,7 @@ from readcache.core.model.events import (
 from readcache.core.model.policy import Policy, Prices
 from readcache.core.model.records import event_for
 from readcache.core.model.reply import Outcome, Reason
-from readcache.core.model.tokens import chars_per_token, usual_model
+from readcache.core.model.tokens import chars_per_token
 from readcache.core.model.unconfirmed import counted
 from readcache.core.model.view import View
 from readcache.report.faults import Faults
@@ -99,7 +100,7 @@ class AnsweredCall:
 class ReaderFold:
     """A fold that finds the calls of one reader. `check`: it receives each event; None: no marker is checked.
     `seconds`: the time that a prompt cache lasts after its last use; None: indefinitely. `model`: its tokens are
-    counted; "" for the usual model of the call's host, because the log does not know which model asked."""
+    counted; "" for the model that asked: the host named it, or it is one of the host's usual models."""
 
     def __init__(
         self,
@@ -139,7 +140,7 @@ class ReaderFold:
             self._by_number[number].faults += 1
         view.apply(event)
         if isinstance(event, Delivered) and event.account is not None:
-            self._answer(event, event.account.host, event.account.tool, at)
+            self._answer(event, event.account, at)
         if isinstance(event, (Delivered, Amended)):
             self._note_account(event.call_id)
         self._book(event, at, before, [*view.calls.immediate_rereads.items()][immediate_rereads:], carried)
@@ -155,9 +156,9 @@ class ReaderFold:
                 shown = call.markers or sum(marker.line >= 0 for marker in event.markers)
                 call.markers = shown if call.is_shortened else 0  # a marker that leaves later was shown all the same
 
-    def _answer(self, event: Delivered, host: str, tool: str, at: float) -> None:
+    def _answer(self, event: Delivered, account: Account, at: float) -> None:
         """Record an answered call. A call that is answered again stays one call, with the last answer."""
-        self._host = host
+        self._host = account.host
         self._expiries += self._seconds is not None and at - self._asked_at > self._seconds
         self._asked_at = at
         number = self._view.calls.replaced.get(event.when.call, event.when.call)
@@ -165,8 +166,9 @@ class ReaderFold:
         if call is None or self._by_id.get(event.call_id) is not call:
             call = AnsweredCall(at, self._session, "", "", "", event.when.call)
             self._calls.append(call)
-        call.at, call.host, call.tool, call.expiries = at, host, tool, self._expiries
-        call.unit, call.markers = chars_per_token(self._model or usual_model(host)), 0
+        call.at, call.host, call.tool, call.expiries = at, account.host, account.tool, self._expiries
+        call.unit = chars_per_token(self._model or account.model, account.host)
+        call.markers = 0
         self._by_number[event.when.call] = self._by_id[event.call_id] = self._carried[event.call_id] = call
 
     def _book(

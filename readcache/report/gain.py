@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from typing import Any
 
-from readcache.report import COUNTERS, many, share
+from readcache.report import COUNTERS, bars_caption, many, share
 from readcache.report.answered import AnsweredCall
 from readcache.report.log_check import MOST_NAMED
 from readcache.report.net import (
@@ -74,7 +74,9 @@ def gain_table(
             yield TOO_FEW
         if len(gain.by) > 1 and "day" in gain.by:
             days = min(DAYS, width - 24)
-            yield f"omitted, last {days} days |{_spark(gain, LEVELS[block], days)}|"
+            bars, most = _spark(gain, LEVELS[block], days)
+            yield f"omitted, last {days} days |{bars}|"
+            yield f"  {bars_caption('tokens a day', f'{most:,}')}"
         for dimension, groups in gain.by.items():
             if dimension != "day" or len(gain.by) == 1:
                 yield ""
@@ -176,11 +178,12 @@ def _sum(name: str) -> Callable[[Totals], str]:
     return lambda totals: f"{totals.sums[name]:,}"
 
 
-def _spark(gain: Gain, levels: str, count: int) -> str:
+def _spark(gain: Gain, levels: str, count: int) -> tuple[str, int]:
+    """Return a bar for each of the last days, and the tokens of the highest one."""
     days = (gain.asked.today - timedelta(days=ago) for ago in range(count - 1, -1, -1))
     saved = [by_day.counts["tokens_saved"] if (by_day := gain.by["day"].get(day.isoformat())) else 0 for day in days]
-    most = max(*saved, 1)
-    return "".join(levels[-(-max(0, one) * (len(levels) - 1) // most)] for one in saved)
+    most = max([0, *saved])
+    return "".join(levels[-(-max(0, one) * (len(levels) - 1) // max(most, 1))] for one in saved), most
 
 
 def _bars(dimension: str, groups: Mapping[str, Totals], block: str, most: int, width: int) -> Iterator[str | Table]:
@@ -199,6 +202,8 @@ def _bars(dimension: str, groups: Mapping[str, Totals], block: str, most: int, w
         sizes = (totals.counts["calls"], out) if has_sizes else ()
         rows.append((f"  {_fitted(name, space - 3)}", *sizes, saved, share(totals.chars_net, out), bar))
     yield rows
+    if long > 0 and longest > 0:
+        yield f"  {bars_caption('tokens omitted', f'{longest:,}')}"
     if (rest := len(groups) - most) > 0:
         yield f"  and {rest:,} more: --by {dimension} --json has them all"
 

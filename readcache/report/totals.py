@@ -110,7 +110,7 @@ class Asked:
 
     `day_of` returns the user's local day of a time. `today` is the current day. `by`: some of `DIMENSIONS`. `prices`:
     the prices of the model, whose prompt cache lasts `seconds` after its last use (None: indefinitely). `model`: its
-    name; "" for the usual model of each host.
+    name; "" for the models that asked.
     """
 
     day_of: Callable[[float], date]

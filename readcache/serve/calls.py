@@ -126,8 +126,8 @@ def _judge(plan: Plan, status: int, output: bytes, client: FrameClient, open_log
             call, reader = plan.call(text, status), _reader(plan, open_log, client)
             with open_log.waiting(client):
                 pending = reader.judge(call, began=plan.settings.began)
-                omits = pending.reply.outcome.value != "full"
-                shown = pending.reply.text.encode("utf-8", "replace") if omits else None
+                reply = pending.reply
+                shown = None if reply.is_output else reply.text.encode("utf-8", "replace")
                 if (at := client.show(shown)) is not None:
                     pending.commit(at)
     finally:
@@ -136,5 +136,5 @@ def _judge(plan: Plan, status: int, output: bytes, client: FrameClient, open_log
 
 
 def _reader(plan: Plan, open_log: OpenLog, client: FrameClient) -> Reader:
-    named = plan.settings._replace(agent="", store="", batch="", began=0.0)  # no rule depends on these fields
+    named = plan.settings._replace(store="", batch="", began=0.0)  # no rule depends on these fields
     return open_log.reader(_known_rules(named), client)

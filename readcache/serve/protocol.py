@@ -30,8 +30,8 @@ from readcache import (
     __version__,
 )
 from readcache.context.clearing import mend_and_clear
-from readcache.context.compactor import compact_with, compaction_request
 from readcache.context.pruner import prune
+from readcache.context.two_steps import compact_with, compaction_request
 from readcache.log.store.codec import kind_of, stored_name
 from readcache.process import failures
 from readcache.serve import fields
@@ -220,7 +220,11 @@ def _failed(session: Session, why: str) -> None:
     failures.note(session.session_id, f"plugin of {session.reader.rules.host or 'a host'}", why)
 
 
-def _mend(session: Session, messages: list[Any], **given: Any) -> object:
+def _mend(
+    session: Session, messages: list[Any], *, model: str = "", prompt_tokens: int = 0, answer: str = "", **given: Any
+) -> object:
+    session.use_model(model)
+    session.size.answered(prompt_tokens, answer)
     return _changed(messages, session.mend(messages, **given) if given else mend_and_clear(messages, session))
 
 
@@ -313,12 +317,13 @@ METHODS: dict[str, Method] = {
     "read": _method("path", _executed, path=TEXT, **_CALL, **_LINES, numbered=FLAG, fresh=FLAG, max_lines=LINE),
     "wrote": _method("path", _nothing, path=TEXT, content=TEXT, call_id=TEXT),
     "observe_file": _method("path text", _nothing, path=TEXT, text=TEXT, message_id=TEXT),
+    "recall": _method("name", _reply, name=TEXT, first=LINE, last=LINE),
     "settle": _method("call_id text", _nothing, call_id=TEXT, text=TEXT),
     "commit": _method("call_id", _nothing, call_id=TEXT),
     "missed": _method("count why", _nothing, count=LINE, why=TEXT),
     "failed": _method("why", _nothing, _failed, why=TEXT),
     "sync": _method("messages", _as("rewrites"), **_LIST),
-    "mend": _method("messages", _same, _mend, **_LIST),
+    "mend": _method("messages", _same, _mend, **_LIST, model=TEXT, prompt_tokens=LINE, answer=TEXT),
     "restore_plan": _method("", _plan, keep=IDS, budget=BUDGET, messages=MESSAGES),
     "prune": _method("messages", _same, _prune, messages=MESSAGES, **_PRUNE),
     "compaction_request": _method(

@@ -10,13 +10,17 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from readcache.core.judging import marker
 from readcache.core.judging.writes import pasted_file, tool_write
+from readcache.core.model.call import MADE_UP_ID
 from readcache.core.model.errors import StoreError, UsageError
-from readcache.core.model.events import MADE_UP_ID, Delivered, Moment, Record
+from readcache.core.model.events import Delivered, Moment, Record
 from readcache.core.model.paths import canonical_path, matches_any
 from readcache.core.model.policy import Budget, Mode, Policy
 from readcache.core.model.records import events_for
+from readcache.core.model.reply import Outcome, Reason, Reply, Shown
 from readcache.core.model.text import digest
+from readcache.core.model.tokens import LEAST_GROWN, ConversationTokens, usual_model
 from readcache.core.model.view import View
+from readcache.core.sync.recall import AskedRecall
 from readcache.log.reader import Reader
 from readcache.session.disk.files import real_paths, without_dots
 
@@ -36,13 +40,27 @@ class Conversation:
     reader: Reader
     agent_id: str
     policy: Policy
+    host: str
+    size: ConversationTokens
     tag: str
+    _given: Policy  # the user's, which may name no model
     _is_local: bool | None
     _is_off: Callable[[], bool]
     _sections: dict[str, str]  # restored section by the name of its compaction
     _watching: SeenFiles | None = None  # while a watch lasts
 
     # ------------------------------------------------------------ reports of the harness
+
+    def use_model(self, name: str) -> None:
+        """Count in the tokens of this model from now on, because the harness named it. Change nothing if the name is
+        empty, or if the user's policy names another model than the host's usual ones."""
+        if name and name != self.policy.model and self._given.model in ("", usual_model(self.host)):
+            self._follow(replace(self._given, model=name))
+            self.reader.rules = replace(self.reader.rules, policy=self.policy)
+
+    def _follow(self, policy: Policy) -> None:
+        """Use this policy from now on."""
+        self.policy, self.size = policy, ConversationTokens(least=LEAST_GROWN / policy.chars_per_token)
 
     def wrote(self, path: str | os.PathLike[str], *, content: str | None = None, call_id: str | None = None) -> None:
         """Record that the agent's own write or edit tool succeeded on `path`. Earlier deliveries of the file are then
@@ -148,6 +166,7 @@ class Conversation:
                     count_tokens=self.policy.tokens,
                     refuses=lambda paths: why_not_restored(paths, self.policy.protected, local=local),
                     current=current_lines if local else None,
+                    tag=self.tag,
                 )
             except Exception as error:  # a harness must be able to compact even if readcache fails
                 log.fail("", error)
@@ -243,6 +262,17 @@ class Conversation:
         saved tokens are net of markers, and net of bounces: omissions whose bytes the reader requested again right
         after."""
         return dict(sorted(self.view.calls.counts.items()))
+
+    def recall(self, name: str, first: int = 1, last: int | None = None) -> Reply:
+        """Return lines `first` to `last` (1-based, inclusive; None: to the end) of a call's result, as this reader was
+        shown it, with omitted lines filled in. Run nothing. `name`: as in a marker or a note, such as `7f3a91.12`. The
+        first line says if a file has changed since. The reply is never shortened by a marker, and is no source. Raise
+        UsageError for a name that is not this reader's, or if the text is not kept. Raise StoreError."""
+        from readcache.log.recalling import recalled_text
+
+        asked, local = AskedRecall(str(name), first, last), bool(self._is_local)
+        text = recalled_text(self.reader.log, self.reader.rules, asked, local=local)
+        return Reply(text, 0, Outcome.FULL, Reason.RECALLED, (Shown(text),), self._call_id(None), 0, text)
 
     def files(self) -> list[ShownFile]:
         """Return the files with lines that this reader can see, by path. Each has the lines, the call, and whether the

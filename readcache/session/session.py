@@ -17,17 +17,7 @@ from typing import Any
 
 from readcache.core.judging.compose import pass_through
 from readcache.core.judging.protect import possible_files
-from readcache.core.model.call import (
-    BASH,
-    READ,
-    Call,
-    command_call,
-    framed,
-    other_call,
-    read_call,
-    with_frame,
-    without_reminders,
-)
+from readcache.core.model.call import BASH, READ, Call, command_call, framed, other_call, read_call, without_reminders
 from readcache.core.model.claims import Reading, with_keys, without_first
 from readcache.core.model.errors import StoreError
 from readcache.core.model.paths import canonical_path
@@ -36,6 +26,7 @@ from readcache.core.model.reply import Reason, Reply
 from readcache.core.model.text import session_tag
 from readcache.core.model.tool_call import AskedCommand, AskedRead, Framing, ToolCall
 from readcache.core.shell.read import read_command
+from readcache.core.sync.recall import UNANSWERED, asked_recall
 from readcache.log.log import Instant, Log
 from readcache.log.reader import Confirm, Reader
 from readcache.log.store import Store, open_store
@@ -73,10 +64,10 @@ class Session(Conversation):
     ) -> None:
         self.root = os.path.abspath(root)
         self.session_id = str(session_id or new_id(16))
-        self.agent_id = str(agent_id)
-        self.policy = policy.used_by(str(host))
-        self.tag = session_tag(self.session_id)
-        self.host = str(host)
+        self.agent_id, self.host = str(agent_id), str(host)
+        self._given = policy
+        self._follow(policy.used_by(self.host))
+        self.tag = session_tag(self.session_id, self.agent_id)
         self._store, self._is_off = store, is_off
         self.owns_store = store is None or isinstance(store, (str, os.PathLike))  # it closes with the session
         log = Log(self._open_store, self.session_id, self.agent_id, clock)
@@ -84,8 +75,7 @@ class Session(Conversation):
         self.reader = Reader(log, Rules(self.policy, self.tag, self.host), resumes=True, is_off=is_off)
         self._clock = clock
         self._batch, self._batches = "", 0  # the ID that parallel calls share; how many `batch` contexts are open
-        self._is_local = local
-        self._sections = {}
+        self._is_local, self._sections = local, {}
         self._readers = {self.agent_id}  # the known names of this session's readers
         self.notes: object = None  # an adapter's own data about the reader, while it is open
 
@@ -145,6 +135,8 @@ class Session(Conversation):
     ) -> Reply:
         from readcache.session.disk.bash import run_bash  # imports `subprocess`, which `observe` does not need
 
+        if asked_recall(command) is not None:  # nothing is run
+            return self.observe(command, UNANSWERED, exit_code=0, call_id=call_id, batch=batch, commit=commit)
         where = os.path.join(self.root, os.fsdecode(cwd)) if cwd is not None else self.root
         self._is_local = self._is_local is not False
         started = self.reader.calls_so_far(began)
@@ -186,8 +178,7 @@ class Session(Conversation):
         return self.answer(replace(call, exit_code=exit_code, cwd=cwd), commit=commit)
 
     def reading(self, command: str, cwd: str) -> Reading:
-        """Return the lines that a command should print and the files that it may write, from its text alone. Run and
-        read nothing."""
+        """Return what a command should print and may write, from its text alone."""
         return read_command(command, canonical_path(cwd, self.root))
 
     def answer(self, call: ToolCall, *, commit: bool = True) -> Reply:
@@ -261,7 +252,7 @@ class Session(Conversation):
         call = replace(call, exit_code=got.exit_code, skip_reason=got.skip_reason, fresh=fresh, exact=True)
         call = framed(call, frame)
         if fresh and call_id is None:
-            return with_frame(pass_through(call, got.skip_reason or Reason.FRESH), call)
+            return pass_through(call, got.skip_reason or Reason.FRESH)
         call = replace(call, batch=str(batch or self._batch), started=started)
         return self._answer(call, local=True, commit=commit)
 
@@ -320,12 +311,13 @@ class Session(Conversation):
             session_id=self.session_id,
             agent_id=self.reader.log.new_reader(agent_id, self._readers),
             store=store,
-            policy=self.policy,
+            policy=self._given,
             local=self._is_local,
             clock=self._clock,
             host=self.host,
             is_off=self._is_off,
         )
+        child.use_model(self.policy.model)
         child._readers = self._readers
         if inherit:
             child.reader.inherit(self.reader)
@@ -390,7 +382,8 @@ class Session(Conversation):
             call = replace(call, reading=with_keys(call.reading, without_dots))
         if links := self._links(possible_files(call), cwd or self.root):
             call = replace(call, leads_to=links)
-        reply = self.reader.judge(call, confirm=Confirm.ALL if commit else Confirm.FULL).reply
+        confirm = Confirm.ALL if commit else Confirm.FULL
+        reply = self.reader.judge(call, confirm=confirm, local=bool(self._is_local)).reply
         self._tell_watch(call.call_id, lambda seen, view: seen.saw(view, call, local=local))
         return reply
 

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable
 
 from readcache.core.model.policy import Policy
+from readcache.core.model.text import AGAIN
 from readcache.log.forks import SESSIONS, ForkLock
 from readcache.log.store import Store
 from readcache.session.conversation import new_id
@@ -73,7 +74,7 @@ class Sessions:
             session = readers.pop(agent, None) or Session(
                 self.root,
                 session_id=first.session_id if first else session_id or conversation,
-                agent_id=f"{agent}-{new_id(4)}" if is_new else agent,
+                agent_id=f"{agent}{AGAIN}{new_id(4)}" if is_new else agent,
                 # Readers of one conversation share the store in memory.
                 store=first.reader.log.store if first and self._store is None else self._store,
                 policy=self.policy,

@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 
 from readcache import Marks, Mode, Policy, Reason, Session
 from readcache.context import clear, mend_and_clear
+from readcache.context.clearing import record_answer
+from readcache.context.notes import RECALLED_TURNS
 from readcache.core.messages.messages import normalise
 from readcache.core.model.errors import UsageError
-from tests.helpers.chats import APIS, Messages, Step, chat, is_sendable, numbered, results, text, texts, user
+from tests.helpers.chats import APIS, Messages, Step, chat, is_sendable, numbered, results, text, texts, turn_of, user
 from tests.helpers.compactor import agent_turns, assert_true_markers, commands, observed_turn, six_reads
 
 each_shape = pytest.mark.parametrize("shape", APIS)
@@ -33,6 +35,39 @@ def changed(before: Messages, after: Messages) -> set[str]:
     old, new = results(before), results(after)
     assert old.keys() == new.keys()
     return {call_id for call_id in old if old[call_id] != new[call_id]}
+
+
+# ------------------------------------------------------------ lossless first
+
+
+def repeated(shape: str, session: Session) -> Messages:
+    """Three reads, the same three by a tool that nobody reports, and two turns."""
+    shown = [("cat f", text(1, 60)), ("cat g", text(1, 60, of="row")), ("cat h", text(1, 60, of="item"))]
+    for at, (command, output) in enumerate(shown, 1):
+        session.observe(command, output, call_id=f"c{at}")
+    return chat(shape, *[Step(command, output) for command, output in [*shown, *shown, ("true", ""), ("true", "")]])
+
+
+@each_shape
+def test_repeated_results_go_before_any_other(shape: str) -> None:
+    session = Session("/w")
+    messages = repeated(shape, session)
+    mark = tokens(messages) * 2 // 3
+    after = clear(messages, session, above=mark, down_to=mark)
+    assert changed(messages, after) == {"c1", "c2", "c3"}
+    assert all("; shown again later, byte for byte" in results(after)[name] for name in ("c1", "c2", "c3"))
+    assert tokens(after) <= mark
+    assert clear(messages, session, above=mark, down_to=mark) == after
+
+
+def test_pruning_before_clearing_can_be_switched_off() -> None:
+    session = Session("/w", policy=Policy(prune=()))
+    messages = repeated("openai", session)
+    mark = tokens(messages) * 2 // 3
+    after = clear(messages, session, above=mark, down_to=mark)
+    assert "cleared to make room" in results(after)["c1"]
+    with pytest.raises(UsageError, match="unknown pruning strategy 'all'"):
+        clear(messages, Session("/w", policy=Policy(prune=("all",))), above=mark, down_to=mark)
 
 
 # ------------------------------------------------------------ when, and how much
@@ -108,17 +143,17 @@ def test_with_a_session_that_only_advises_nothing_is_cleared(mode: Mode) -> None
 SAID = {
     "a read": ("cat f", text(), "f lines 1-40; cleared to make room; repeat this call to see"),
     "some lines": ("sed -n 3,20p f", text(3, 20), "f lines 3-20; cleared to make room; repeat this call to see"),
-    "a command": ("make", text(), "this output, 40 lines; cleared to make room"),
-    "one line": ("make", "x" * 400, "this output, 1 line; cleared to make room"),
+    "a command": ("make", text(), 'output of "make", 40 lines, cleared to make room'),
+    "one line": ("make", "x" * 400, 'output of "make", 1 line, cleared to make room'),
     "a command that reads, too": (
         "make; echo ---; cat -n f",
         text(of="made") + "---\n" + numbered(1, 40),
-        "this output, 81 lines (f lines 1-40 among them); cleared to make room",
+        'output of "make; echo ---; cat -n f", 81 lines (f lines 1-40 among them), cleared to make room',
     ),
     "an output that was cut": (
         "make",
         f"{text(1, 10)}[PRUNED: 100 lines (9,999 characters) omitted here; ask again to see them]\n{text(110, 120)}",
-        "the rest of this output, 22 lines; cleared to make room",
+        'output of "make", 22 lines, cleared to make room',
     ),
 }  # fmt: skip
 
@@ -128,8 +163,11 @@ SAID = {
 def test_the_line_says_what_stood_there(shape: str, command: str, output: str, said: str) -> None:
     session = Session("/w")
     after = clear(commands(shape, session, (command, output), *NOW), session, **ALL)
-    note = f"[PRUNED {session.tag}: {said}]"
+    name = session.tag if command.startswith(("cat", "sed")) else f"{session.tag}.1"
+    recall = "" if name == session.tag else f'; to see it as it was, run "readcache recall {name}"'
+    note = f"[PRUNED {name}: {said}{recall}]"
     assert results(after)["c1"] == note
+    assert session.recall(f"{session.tag}.1").text == output.removesuffix("\n") + "\n"
     assert session.markers_in(f"  > {note}\r\n") == [note]
 
 
@@ -512,9 +550,53 @@ def test_the_providers_count_decides_when_and_how_much_is_cleared() -> None:
     assert size - tokens(after) >= 600
 
 
+def test_the_size_of_the_last_request_decides_if_the_host_passes_it() -> None:
+    session = Session("/w", policy=Policy(clear=Marks(50_000, 49_401)))
+    messages = six_reads("openai", session)
+    record_answer(session, {"usage": {"prompt_tokens": 60_000}})
+    assert mend_and_clear(messages, session) is messages, "no request was made before that answer"
+    record_answer(session, {"choices": []})
+    assert mend_and_clear(messages, session) is messages, "the answer has no usage"
+    record_answer(session, {"usage": {"prompt_tokens": 50_001}})
+    after = mend_and_clear(messages, session)
+    assert changed(messages, after) == {"c1"}
+    record_answer(session, {"usage": {"prompt_tokens": 49_300}})
+    assert mend_and_clear(after, session) is after
+    longer = [*after, user("go on " * 350)]  # 700 tokens
+    assert changed(longer, mend_and_clear(longer, session)) == {"c2"}
+
+
+def test_a_models_name_from_the_host_counts_unless_the_user_names_one() -> None:
+    session = Session("/w", host="claude-code", policy=Policy(min_worth=0.5))
+    assert session.policy.tokens("x" * 84) == 30
+    session.use_model("")
+    assert session.policy.tokens("x" * 84) == 30
+    session.use_model("claude-opus-5")
+    assert session.policy.tokens("x" * 84) == session.fork("worker").policy.tokens("x" * 84) == 42
+    assert session.reader.rules.policy is session.policy
+    assert session.policy.min_worth == 0.5
+    named = Session("/w", policy=Policy(model="gpt-5.4"))
+    named.use_model("claude-opus-5")
+    assert named.policy.model == "gpt-5.4"
+
+
 def test_the_instructions_of_a_host_are_a_part_of_the_conversation() -> None:
     session, other = (Session("/w", host=host) for host in ("codex", ""))
     messages, same = (six_reads("openai", one) for one in (session, other))
     marks = {"above": 23_000, "down_to": 22_000}
     assert clear(messages, session, **marks) is not messages
     assert clear(same, other, **marks) is same
+
+
+def test_what_was_recalled_is_not_cleared_again_for_some_turns() -> None:
+    session = Session("/w")
+    messages = commands("openai", session, ("make", text()), *NOW)
+    recall = f"readcache recall {session.tag}.1"
+    for n in range(RECALLED_TURNS + 1):
+        command = recall if n == 0 else f"echo {n}"
+        reply = session.observe(command, "no\n", call_id=f"r{n}")
+        messages += turn_of("openai", (f"r{n}", Step(command, reply.text)))
+        left = [one for one in results(clear(messages, session, **ALL)).values() if one == text()]
+        assert len(left) == (n < RECALLED_TURNS)
+    note = next(one for one in results(clear(messages, session, **ALL)).values() if recall in one)
+    assert note.endswith(f'cleared to make room; to see it as it was, run "{recall}"]')

@@ -164,19 +164,19 @@ def test_the_summariser_sees_the_old_turns_and_the_files_from_the_log(shape: str
     assert text(of="d") in asked
     assert text(of="e") not in asked
     assert "you are an agent" not in asked
-    assert "a: read lines 1-40\n" in asked
+    assert "a: read lines 1-40 of 40\n" in asked
 
 
 def test_the_file_map_stands_below_the_summary() -> None:
     session = Session("/w")
     after = Compactor(session, Model(), trigger_tokens=1).compact(six_reads("openai", session))
-    assert summary_of(after).endswith("b: read lines 1-40\na: read lines 1-40\n")
+    assert summary_of(after).endswith("b: read lines 1-40 of 40\na: read lines 1-40 of 40\n")
 
 
 def test_numbers_that_nobody_showed_are_named() -> None:
     """Evidence was dropped and its narration kept, and the model made reports up."""
     session = Session("/w")
-    model = Model("<summary>TESTS: 4711 passed, 40 lines read</summary>")
+    model = Model("<summary>TASK: go on\nTESTS: 4711 passed, 40 lines read\nNEXT STEP: none</summary>")
     after = Compactor(session, model, trigger_tokens=1).compact(six_reads("openai", session))
     assert "Numbers in this summary that do not occur in the conversation: 4711." in summary_of(after)
 
@@ -276,7 +276,7 @@ def test_a_frame_that_the_session_knows_stays_there_once(shape: str) -> None:
 
 @each_shape
 def test_the_second_compaction_takes_the_first_summary_in(shape: str) -> None:
-    session, model = Session("/w"), Model(SUMMARY, "<summary>TASK: second</summary>")
+    session, model = Session("/w"), Model(SUMMARY, "<summary>TASK: second\nNEXT STEP: none</summary>")
     compactor = Compactor(session, model, trigger_tokens=20_000)
     first = compactor.compact(six_reads(shape, session))
     messages = list(first)
@@ -371,23 +371,28 @@ def test_an_earlier_summary_outlives_a_model_that_fails() -> None:
     assert "TASK: go on" in summary_of(after)
 
 
+def another_chat(number: int) -> Messages:
+    """A conversation that no compactor has seen."""
+    return commands("openai", Session("/w"), *[(f"cat {name}", text(of=f"{name}{number}")) for name in "abcdef"])[1:]
+
+
 def test_after_three_failures_in_a_row_the_model_is_not_asked() -> None:
     session, model = Session("/w"), Model(RuntimeError("down"))
     compactor = Compactor(session, model, trigger_tokens=1)
-    for _ in range(5):
-        compactor.compact(six_reads("openai", Session("/w")))
+    for n in range(5):
+        compactor.compact(another_chat(n))
     assert len(model.asked) == 3
     compactor.failures = 0
     model.answers = [SUMMARY]
-    compactor.compact(six_reads("openai", Session("/w")))
+    compactor.compact(another_chat(5))
     assert (len(model.asked), compactor.failures) == (4, 0)
 
 
 def test_a_failure_before_a_success_counts_no_more() -> None:
     session, model = Session("/w"), Model(RuntimeError("down"), RuntimeError("down"), SUMMARY, RuntimeError("down"))
     compactor = Compactor(session, model, trigger_tokens=1)
-    for _ in range(5):
-        compactor.compact(six_reads("openai", Session("/w")))
+    for n in range(5):
+        compactor.compact(another_chat(n))
     assert len(model.asked) == 5
 
 

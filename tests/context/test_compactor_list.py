@@ -91,7 +91,7 @@ def test_a_list_that_cannot_be_read_is_given_back_all_the_same(awkward: Any) -> 
 
 def count_readings(monkeypatch: pytest.MonkeyPatch, action: Callable[[], object]) -> dict[str, int]:
     """How often each message is normalised meanwhile, by its words."""
-    from readcache.context import compaction, compactor, split
+    from readcache.context import compaction, condensation, recording
     from readcache.core.sync import texts
 
     counts: dict[str, int] = {}
@@ -101,7 +101,7 @@ def count_readings(monkeypatch: pytest.MonkeyPatch, action: Callable[[], object]
         counts[str(message)] = counts.get(str(message), 0) + 1
         return real(message)
 
-    for module in (reading, compactor, compaction, split, texts):
+    for module in (reading, condensation, compaction, recording, texts):
         monkeypatch.setattr(module, "normalise_one", counted)
     action()
     monkeypatch.undo()

@@ -39,7 +39,7 @@ def test_lines_that_a_marker_left_out_are_lines_that_were_read() -> None:
     )
     assert len(session.markers_in("\n".join(texts(messages)))) >= 2
     summary = compacted(session, messages)
-    assert "\nf: read lines 1-80\n" in summary
+    assert "\nf: read lines 1-80 of 80\n" in summary
     assert "\ng: read lines 1-80\n" in summary
 
 
@@ -117,7 +117,7 @@ def test_edits_are_listed_under_whichever_names_a_tool_takes_its_texts(old: str,
 
 def test_what_an_earlier_summary_invented_or_quoted_stays_in_doubt() -> None:
     session = Session("/w")
-    model = Model("<summary>98765 tests pass; see f.py:117 and 40 lines; port 8080</summary>")
+    model = Model("<summary>TASK: x\nNEXT STEP: 98765 tests pass; see f.py:117 and 40 lines; port 8080</summary>")
     compactor = Compactor(session, model, trigger_tokens=1)
     reads = [("curl :8080", "f.py line 117 40 98 8080\n" + text(of="8")), *NOW, ("make", text(1, 60, of="m"))]
     first = compactor.compact(commands("openai", session, *reads))
@@ -143,7 +143,7 @@ def test_what_a_model_says_does_not_pass_for_the_log() -> None:
     forged += (
         " compaction\n### /w/a lines 1-2: x\nKEY SYMBOLS, from lines that were read (line numbers as of then):\nend"
     )
-    model = Model(f"<summary>{forged}</summary>", SUMMARY)
+    model = Model(f"<summary>TASK: x\nNEXT STEP: y\n{forged}</summary>", SUMMARY)
     compactor = Compactor(session, model, trigger_tokens=1)
     messages = compactor.compact(six_reads("openai", session))
     lines = summary_of(messages).split("\n")
@@ -184,7 +184,7 @@ def test_the_prompt_may_be_replaced() -> None:
     tag = asked.partition("Be brief about <")[2].partition(">")[0]
     assert f"\n<{tag}>\n" in asked
     assert "{not a field} Files:\n" in asked
-    assert "a: read lines 1-40\n" in asked
+    assert "a: read lines 1-40 of 40\n" in asked
     assert "TASK: " not in asked.partition(f"<{tag}>\n")[0]
     (request,) = summary_request([], prompt="short")
     assert request["content"].startswith("short\n<transcript-")

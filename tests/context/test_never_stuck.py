@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from readcache import Budget, Session
 from readcache.context import Compactor, How
-from readcache.context.compactor import compact_with, compaction_request
 from readcache.context.formed import sendable
+from readcache.context.two_steps import compact_with, compaction_request
 from readcache.core.messages.messages import Kind, normalise
 from tests.helpers.chats import (
     APIS,

@@ -143,3 +143,15 @@ def test_every_line_that_duplicates_took_still_stands_somewhere(given_: list[tup
     after = prune(messages, strategies=["duplicate_outputs"])
     left = {line for shown in results(after).values() for line in shown.splitlines()}
     assert {line for _, output in given_ for line in output.splitlines()} <= left
+
+
+def test_what_is_left_of_a_long_output_says_how_to_recall_it_and_stays_the_same() -> None:
+    session = Session("/w")
+    output = "".join(f"test {n} passed with these words\n" for n in range(2000))
+    messages = commands("openai", session, ("make test", output), ("ls", "f\n"), ("true", ""))
+    pruned = prune(messages, session)
+    name = f"{session.tag}.1"
+    assert f'omitted here; to see them, run "readcache recall {name}"]\n' in results(pruned)["c1"]
+    assert len(results(pruned)["c1"]) <= 10_000
+    assert prune(messages, session) == pruned
+    assert session.recall(name, 900, 999).text == "".join(output.splitlines(keepends=True)[899:999])

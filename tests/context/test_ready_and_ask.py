@@ -177,6 +177,8 @@ def test_tokens_that_only_the_api_counts_count_at_the_next_request() -> None:
         ({"usage": {"input_tokens": 7, "cache_read_input_tokens": None}}, 7),
         (SimpleNamespace(usage={"prompt_tokens": 7}), 7),
         ({"usage": {"inputTokens": 1, "cacheReadInputTokens": 4, "cacheWriteInputTokens": 2, "outputTokens": 3}}, 7),
+        ({"usage": {"inputTokens": 7, "cacheReadInputTokens": 4, "outputTokens": 3, "totalTokens": 10}}, 7),
+        ({"usage": {"inputTokens": 3, "cacheReadInputTokens": 4, "outputTokens": 3, "totalTokens": 10}}, 7),
         ({"usageMetadata": {"promptTokenCount": 7, "cachedContentTokenCount": 5}}, 7),
         (SimpleNamespace(usage_metadata={"prompt_token_count": 7}), 7),
         ({"usage": None}, None),

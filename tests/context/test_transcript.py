@@ -19,6 +19,7 @@ SECTIONS = [
     "TASK",
     "STATE",
     "DECISIONS",
+    "MESSAGES",
     "RELEVANT CODE",
     "SEARCH RESULTS",
     "ERRORS AND FIXES",
@@ -128,6 +129,29 @@ def test_with_a_session_the_file_map_comes_from_its_log() -> None:
     content = request["content"]
     assert "- FILE MAP" not in content
     assert "/elsewhere/h.py: written\ng.py: written\nsrc/f.py: read lines 1-40, 60-90\n" in content
+
+
+@pytest.mark.parametrize(
+    ("reads", "said"),
+    [
+        ([(1, 80, False)], "read lines 1-80\n"),
+        ([(201, 240, True), (1, 80, False)], "read lines 1-80, 201-240 of 240, never 81-200\n"),
+        ([(1, 240, True)], "read lines 1-240 of 240\n"),
+        ([(1, 100, True), (90, 240, False)], "read lines 1-240\n"),  # the file became longer
+    ],
+)
+def test_the_file_map_tells_what_was_never_read_if_the_length_is_known(
+    reads: list[tuple[int, int, bool]], said: str
+) -> None:
+    session = Session("/w")
+    for first, last, is_end in reads:
+        command = f"tail -n +{first} f" if is_end else f"sed -n '{first},{last}p' f"
+        session.observe("cat f" if is_end and first == 1 else command, text(first, last))
+    (request,) = summary_request([], session)
+    assert f"\nf: {said}" in request["content"]
+    session.wrote("f")
+    (request,) = summary_request([], session)
+    assert f"\nf: {said.partition(' of ')[0].strip()}; written\n" in request["content"]
 
 
 def test_the_file_map_is_of_this_context_and_knows_every_writer() -> None:

@@ -23,7 +23,8 @@ RESULTS = {
     "sync": "`rewrites`: call id to the new text of that result. `cleared`: how many of the oldest results the "
     "provider clears, or their ids; `excluded`: tools that it leaves alone",
     "mend": "`changed`; if true, `messages`. Old results are cleared as `READCACHE_CLEAR` says, unless `cleared` or "
-    "`excluded` is given",
+    "`excluded` is given. `prompt_tokens`: the provider's count of the last request; `answer`: the name of its "
+    "answer; `model`: the model's name",
     "restore_plan": "the plan, and its section as `text`. `messages`: the list before the compaction; default: the "
     "last sync's",
     "prune": "`changed`; if true, `messages`",
@@ -39,6 +40,7 @@ RESULTS = {
     "fork": "`agent`: the new reader's name; a different one if `name` was taken",
     "events": "`events` with a higher `seq`, 1,000 at most; `more`",
     "stats": "the counters",
+    "recall": "a reply with lines `first` to `last` of the call's result, as it was shown; it needs no `commit`",
     "files": "`files`: see [Python](python.md)",
     "markers_in": "`markers`",
     "close": "ends the conversation and frees its memory",

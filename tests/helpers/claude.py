@@ -52,7 +52,7 @@ class ClaudeTalk:
 
     def __init__(self, root: Path, home: Path, sessions: Sessions | None, agent: str = "") -> None:
         self.root, self.home, self.sessions, self.agent = root, home, sessions, agent
-        self.session = "conversation"
+        self.session, self.model = "conversation", "claude-opus-4-6"
         self.path = home / "conversation.jsonl"
         if agent:
             self.path = home / "conversation/subagents" / f"agent-{agent}.jsonl"
@@ -92,7 +92,10 @@ class ClaudeTalk:
         blocks = [self._block(call) for call in calls]
         for block in blocks:
             self._entry(
-                "assistant", {"id": message, "role": "assistant", "content": [block]}, requestRef=ref, cwd=str(self.cwd)
+                "assistant",
+                {"model": self.model, "id": message, "role": "assistant", "content": [block]},
+                requestRef=ref,
+                cwd=str(self.cwd),
             )
         parents = [self.leaf] * len(blocks)
         self.messages.append({"role": "assistant", "content": blocks})

@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from readcache import Insist, Policy, Session, Sessions
+from readcache.core.model.events import Delivered
 from readcache.core.model.policy import PRESETS
+from readcache.core.sync.recall import UNANSWERED
 from readcache.hosts.claude_code import proof
 from readcache.hosts.claude_code.adapter import claude_hook
 from readcache.hosts.hooks import hook_answer
@@ -244,6 +246,22 @@ def test_a_sub_agent_has_a_conversation_of_its_own(talk: ClaudeTalk) -> None:
     assert markers(second.results[0])
     assert talk.sessions is not None
     assert not talk.sessions.get("conversation").view.covers(str(talk.root / "shop.py"), 1, 60)
+
+
+def test_the_model_is_the_one_that_the_transcript_names_last(talk: ClaudeTalk) -> None:
+    talk.model = "claude-opus-4-6"
+    shown(talk, CAT)
+    talk.model = "us.anthropic.claude-opus-5-v1[1m]"
+    talk.say('a text with "message":{"model":"gpt-5"} in it')
+    shown(talk, HEAD)
+    talk.model = "<synthetic>"
+    shown(talk, Bash("ls"))
+    assert talk.sessions is not None
+    session = talk.sessions.get("conversation")
+    events = [record.event for record in session.events()]
+    named = [event.account.model for event in events if isinstance(event, Delivered) and event.account]
+    assert named == ["claude-opus-4-6", "us.anthropic.claude-opus-5-v1[1m]", "us.anthropic.claude-opus-5-v1[1m]"]
+    assert session.policy.chars_per_token == 2.0
 
 
 def test_an_edit_and_its_undoing_are_not_taken_for_nothing(talk: ClaudeTalk) -> None:
@@ -489,3 +507,15 @@ def test_events_of_other_kinds_change_nothing(tmp_path: Path) -> None:
         None,
     ):
         assert claude_hook({"hook_event_name": name, "session_id": "s"}, sessions) is None
+
+
+def test_a_recall_is_answered_by_the_hook(talk: ClaudeTalk) -> None:
+    """The process prints one line, as it does not know whose conversation this is."""
+    full = shown(talk, CAT)[0]
+    assert talk.sessions is not None
+    name = f"{talk.sessions.get('conversation').tag}.1"
+    talk.compact()
+    event = {"tool_name": "Bash", "tool_input": {"command": f"readcache recall {name}"}, "tool_use_id": "toolu_recall"}
+    response = {"stdout": UNANSWERED, "stderr": "", "interrupted": False, "isImage": False}
+    answer = talk.event("PostToolUse", **event, tool_response=response)
+    assert answer["hookSpecificOutput"]["updatedToolOutput"] == {**response, "stdout": f"{full}\n"}

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from readcache import ReadcacheError, Sessions
+from readcache.core.sync.recall import UNANSWERED
 from readcache.hosts.claude_code.adapter import HOST, claude_hook
 from readcache.hosts.claude_code.settings import changes, in_force
 from readcache.hosts.host import Entry, InstallTarget, OwnFile
@@ -39,21 +40,30 @@ def _short_state(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", "/tmp/s")
 
 
+def ways(target: InstallTarget) -> list[Entry | OwnFile]:
+    """The changes that switch it on, without the permission for `readcache recall`, which both ways need."""
+    *made, permission = changes(target)
+    assert isinstance(permission, Entry)
+    assert permission.keys == ("permissions", "allow", "+")
+    assert permission.value == "Bash(readcache recall:*)"
+    return made
+
+
 def test_a_new_enough_version_gets_the_plugin_and_an_old_one_hooks(tmp_path: Path) -> None:
-    made = changes(target_of(tmp_path / "new"))
+    made = ways(target_of(tmp_path / "new"))
     assert all(isinstance(change, OwnFile) for change in made)
     texts = [change.text for change in made if isinstance(change, OwnFile)]
     assert '"program": ["readcache"], "words": ["claude-code"]' in texts[2]
-    assert all(isinstance(change, Entry) for change in changes(target_of(tmp_path / "old", "2.1.299 (Claude Code)")))
-    assert all(isinstance(change, Entry) for change in changes(target_of(tmp_path / "odd", "unknown")))
+    assert all(isinstance(change, Entry) for change in ways(target_of(tmp_path / "old", "2.1.299 (Claude Code)")))
+    assert all(isinstance(change, Entry) for change in ways(target_of(tmp_path / "odd", "unknown")))
 
 
 def test_a_project_gets_the_plugin_once_claude_code_trusts_it(tmp_path: Path) -> None:
     target = target_of(tmp_path, is_user=False)
-    assert all(isinstance(change, Entry) for change in changes(target))
+    assert all(isinstance(change, Entry) for change in ways(target))
     trusted = {"projects": {target.root: {"hasTrustDialogAccepted": True}}}
     (tmp_path / "home/.claude.json").write_text(json.dumps(trusted))
-    assert all(isinstance(change, OwnFile) for change in changes(target))
+    assert all(isinstance(change, OwnFile) for change in ways(target))
 
 
 def test_claude_code_may_have_its_files_elsewhere(tmp_path: Path) -> None:
@@ -68,12 +78,12 @@ def test_claude_code_may_have_its_files_elsewhere(tmp_path: Path) -> None:
     project = moved(target_of(tmp_path, is_user=False))
     trusted = {"projects": {project.root: {"hasTrustDialogAccepted": True}}}
     (tmp_path / "mine/.claude.json").write_text(json.dumps(trusted))
-    assert all(isinstance(change, OwnFile) for change in changes(project))
+    assert all(isinstance(change, OwnFile) for change in ways(project))
 
 
 def test_a_socket_that_a_plugin_cannot_reach_means_hooks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", "/tmp/" + "long/" * 20)
-    assert all(isinstance(change, Entry) for change in changes(target_of(tmp_path)))
+    assert all(isinstance(change, Entry) for change in ways(target_of(tmp_path)))
 
 
 def switch(target: InstallTarget) -> Switch:
@@ -99,7 +109,7 @@ def test_one_way_takes_the_other_away_and_uninit_leaves_nothing(
         target = target_of(tmp_path, version)
         switch_on(target)
         files = [path for path in Path(target.home).rglob("*") if path.is_file()]
-        assert len(files) == (3 if version == "2.1.300" else 1)
+        assert len(files) == (4 if version == "2.1.300" else 1)
         assert switch(target).is_on()
         for file in files if edited and version == "2.1.300" else ():
             file.write_text(file.read_text() + " ")
@@ -412,3 +422,16 @@ def test_the_number_behind_the_last_newline_is_no_line_of_the_file(tmp_path: Pat
     shown = plugin.result("Read", {"file_path": str(tmp_path / "f")}, text)["text"]
     assert shown.startswith("[FILE_UNCHANGED")
     assert " lines 1-60, above in the read" in shown
+
+
+@pytest.mark.parametrize("is_error", [False, True])
+def test_a_recall_is_answered_whatever_the_process_printed(tmp_path: Path, is_error: bool) -> None:
+    plugin = Plugin(tmp_path)
+    plugin.bash("make test")
+    tag = plugin.sessions.get("c").tag
+    printed = "Exit code 127\nbash: readcache: command not found" if is_error else UNANSWERED.rstrip()
+    answer = plugin.bash(f"readcache recall {tag}.1", printed, is_error=is_error)
+    assert answer == {"text": TEXT, "sources": [], "recalled": True}
+    answer = plugin.bash("readcache recall 0000.1", printed, is_error=is_error)
+    assert answer["text"].startswith("readcache: no call 0000.1")
+    assert plugin.bash("cat readcache recall", "no", is_error=True) is None

@@ -107,3 +107,32 @@ console.log(JSON.stringify(told))
     assert missed == ["call_1", "call_2"]
     assert settled == judged
     assert [text for one in told for text, _ in one["errors"]], "that no server was started is told"
+
+
+def test_a_recall_is_waited_for_and_inserted_without_proof(tmp_path: Path) -> None:
+    """Also in a conversation that began in this process, in which none of the lines was shown yet."""
+    shown = run(
+        tmp_path,
+        """
+const rows = []
+async function append(text) {
+  const tool_use_id = `call_${uses.length}`
+  uses.push({ tool_use_id, tool: "Bash", input: { command: "readcache recall 7f3a91.1" } })
+  const content = [{ type: "tool_result", tool_use_id, content: text, is_error: true }]
+  void hooks["session.appendtool-result"]($, { message: { content } }, async (row) => { rows.push(row); return row })
+  await pass(5000)
+}
+const first = $.session.messages
+$.session.messages = async () => []
+await hooks["classic.UserPromptSubmit"]($, { transcript_path: "/t" }, async () => undefined)
+$.session.messages = first
+$.http.fetch = async (_, { body }) => {
+  const result = JSON.stringify({ text: "earlier", sources: [], recalled: true })
+  return { ok: true, text: JSON.stringify({ jsonrpc: "2.0", id: 1, result }) }
+}
+await append("bash: readcache: command not found")
+await append("another text that the server has not to be asked about")
+console.log(JSON.stringify(rows.map(({ message }) => message.content[0])))
+""",
+    )
+    assert [(block["content"][:7], block["is_error"]) for block in shown] == [("earlier", False), ("another", True)]

@@ -27,7 +27,8 @@ def target(tmp_path: Path, *, is_user: bool = False, program: str = sys.executab
 def test_each_hook_is_a_process(tmp_path: Path) -> None:
     made = [entry for entry in changes(target(tmp_path, mode="advise")) if isinstance(entry, Entry)]
     assert {entry.path for entry in made} == {str(tmp_path / "p/.claude/settings.json")}
-    assert {entry.keys[1] for entry in made} == {"PostToolUse", "PostToolUseFailure", "SessionStart"}
+    assert {entry.keys[1] for entry in made} == {"PostToolUse", "PostToolUseFailure", "SessionStart", "allow"}
+    made = [entry for entry in made if entry.keys[1] != "allow"]
     assert all(f"{sys.executable} -m readcache hook claude-code --advise" in json.dumps(entry.value) for entry in made)
 
 

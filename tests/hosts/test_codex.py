@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from readcache import Sessions
+from readcache.core.sync.recall import UNANSWERED
 from readcache.hosts.codex import HOST
 from readcache.hosts.hooks import hook_answer
 
@@ -212,3 +213,23 @@ def test_what_a_hook_could_not_tell_its_host_is_shown_again(codex: Codex) -> Non
 def test_other_events_and_sessions_without_a_file_are_left_alone(codex: Codex, more: dict[str, Any]) -> None:
     codex.run("a")
     assert codex.run("b", **more) is None
+
+
+def test_the_events_name_the_model(codex: Codex) -> None:
+    codex.run("a", model="claude-opus-5")
+    assert codex.sessions.get("s").policy.chars_per_token == 2.0
+
+
+@pytest.mark.parametrize(("status", "printed"), [(0, UNANSWERED), (127, "bash: readcache: command not found\n")])
+def test_a_recall_is_answered_by_the_hook(codex: Codex, status: int, printed: str) -> None:
+    codex.run("a")
+    codex.run("b")
+    tag = codex.sessions.get("s").tag
+    codex.add("compacted", message="a summary", replacement_history=[])
+    reason = codex.run("c", printed, f"readcache recall {tag}.2", status)
+    assert reason == f"Process exited with code 0\nOutput:\n{TEXT}"
+    reason = codex.run("d", printed, "readcache recall 0000.2", status)
+    assert reason is not None
+    assert reason.startswith("Process exited with code 1\nOutput:\nreadcache: no call 0000.2")
+    assert codex.run("e", printed, f"readcache recall {tag}.2 | head", status) is None
+    assert codex.run("f") is None, "what was recalled is no source"

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from readcache import Sessions
+from readcache.core.sync.recall import UNANSWERED
 from readcache.hosts.gemini import HOST
 from readcache.transcripts.gemini import chat_messages
 
@@ -208,3 +209,14 @@ def test_without_a_chat_file_nothing_is_left_out(gemini: Gemini) -> None:
     event = {"hook_event_name": "AfterTool", "session_id": "s", "transcript_path": "", "tool_name": "read_file"}
     assert HOST.hook is not None
     assert HOST.hook(event, gemini.sessions) is None
+
+
+def test_a_recall_is_answered_by_the_hook(gemini: Gemini) -> None:
+    gemini.cat()
+    gemini.cat()
+    command = f"readcache recall {gemini.sessions.get('s').tag}.2"
+    reason = gemini.run("run_shell_command", framed(UNANSWERED), command=command)
+    assert reason is not None
+    assert reason.startswith("Not an error: the call succeeded.\n")
+    assert TEXT in reason
+    assert UNANSWERED not in reason

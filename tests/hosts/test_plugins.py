@@ -14,6 +14,7 @@ import pytest
 
 from readcache import ReadcacheError, Session
 from readcache.core.model.events import Missed
+from readcache.core.model.text import session_tag
 from readcache.hosts import find_host
 from readcache.hosts.checks import check_host
 from readcache.hosts.host import Host, InstallTarget, OwnFile
@@ -184,3 +185,19 @@ def test_a_marker_counts_once_a_request_held_it(tmp_path: Path, is_late: bool) -
     assert drive_pi(tmp_path, script) == (["real", "real", "real"] if is_late else ["real", "shortened"])
     with Session(tmp_path, session_id="s", store=str(tmp_path / "store.db")) as session:
         assert ("covered" in session.stats(), "not_sent" in session.stats()) == (not is_late, is_late)
+
+
+@needs_node
+def test_pi_is_sent_what_was_recalled(tmp_path: Path) -> None:
+    tag = session_tag("s")
+    (tmp_path / "f").touch()
+    recall = f"""
+const printed = [{{ type: "text", text: "bash: readcache: command not found\\n\\nCommand exited with code 127" }}]
+const input = {{ command: "readcache recall {tag}.1" }}
+const event = {{ toolName: "bash", input, content: printed, isError: true, toolCallId: "c3" }}
+const changed = await heard.tool_result(event, ctx)
+messages.push({{ role: "assistant", content: [{{ type: "toolCall", id: "c3", name: "bash", arguments: input }}] }})
+messages.push({{ role: "toolResult", ...event, ...changed }})
+await sent()
+"""
+    assert drive_pi(tmp_path, f"{TWO_READS}await sent()\n{recall}") == ["real", "shortened", "real"]

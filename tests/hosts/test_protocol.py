@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from readcache import Mode, Policy, Sessions, __version__
+from readcache import Marks, Mode, Policy, Sessions, __version__
 from readcache.serve import fields
 from readcache.serve.fields import Schema
 from readcache.serve.protocol import METHODS, MOST_READERS, Protocol, parse, to_line
@@ -136,6 +136,27 @@ def test_messages_come_back_mended_or_not_at_all() -> None:
     marker = client.ask("observe", command="cat song", output=SONG, call_id="two")["text"]
     repaired = client.ask("mend", messages=[{"role": "tool", "tool_call_id": "two", "content": marker}])
     assert repaired == {"changed": True, "messages": [{"role": "tool", "tool_call_id": "two", "content": SONG}]}
+
+
+def test_a_list_is_cleared_by_the_providers_count_of_it() -> None:
+    client, messages = Client(policy=Policy(clear=Marks(50_000, 49_000))), list[dict[str, Any]]()
+    for n in range(6):
+        text = SONG.replace("beer", f"beer{n}") * 2
+        client.ask("observe", command=f"cat song{n}", output=text, call_id=f"c{n}")
+        function = {"name": "bash", "arguments": json.dumps({"command": f"cat song{n}"})}
+        call = {"id": f"c{n}", "type": "function", "function": function}
+        messages += [{"role": "assistant", "content": "", "tool_calls": [call]}]
+        messages += [{"role": "tool", "tool_call_id": f"c{n}", "content": text}]
+
+    def cleared(**given: Any) -> list[str]:
+        answer = client.ask("mend", messages=messages, model="claude-opus-5", **given)
+        sent = answer.get("messages", messages)
+        return [new["tool_call_id"] for old, new in zip(messages, sent, strict=True) if old != new]
+
+    assert cleared() == []
+    assert cleared(prompt_tokens=50_001, answer="a1") == ["c0"], "by 2 characters a token"
+    assert cleared(prompt_tokens=50_001, answer="a1") == ["c0"]
+    assert cleared(prompt_tokens=50_002, answer="a2") == ["c0", "c1"]
 
 
 def test_a_plan_is_restored_and_is_a_source_then() -> None:

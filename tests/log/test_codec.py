@@ -48,7 +48,7 @@ def test_stores_know_fields_by_the_names_of_the_first_release() -> None:
 
 
 def test_every_kind_of_event_has_a_name() -> None:
-    names = "cleared closed compacted delivered failed forgot missed rewound settled wrote"
+    names = "cleared closed compacted condensed delivered failed forgot missed rewound settled wrote"
     assert sorted(KINDS) == names.split()
     assert set(KINDS.values()) == set(typing.get_args(Event))
 

@@ -17,6 +17,7 @@ from readcache.report.gain import gain_json
 from readcache.report.net import ENOUGH_CALLS, net_of, short_line
 from readcache.report.page.savings import gain_page
 from readcache.report.totals import Asked, Gain
+from tests.report.parsed import parse
 from tests.report.reported import DAY, NOON, Clock, asked, day_of, gain_of, numbered, printed
 
 TEXT = numbered(200)
@@ -317,8 +318,26 @@ def test_a_line_of_blocks_has_the_savings_of_each_day(store: Store) -> None:
     read_twice(session_in(store, session_id="old", clock=clock))
     for name in ("a", "b"):
         read_twice(session_in(store, session_id=name, clock=Clock(NOON)))
-    (line,) = [line for line in printed(gain_of(store)) if line.startswith("omitted, last 30 days")]
-    assert line == f"omitted, last 30 days |{' ' * 27}▄ █|"
+    lines = printed(gain := gain_of(store))
+    at = next(n for n, line in enumerate(lines) if line.startswith("omitted, last 30 days"))
+    assert lines[at] == f"omitted, last 30 days |{' ' * 27}▄ █|"
+    most = max(totals.counts["tokens_saved"] for totals in gain.by["day"].values())
+    assert lines[at + 1] == f"  Bars: tokens a day. Longest: {most:,}."
+
+
+def test_no_table_has_bars_without_a_caption(store: Store) -> None:
+    session = session_in(store, host="codex")
+    read_twice(session)
+    gain = gain_of(store)
+    saved = gain.total.counts["tokens_saved"]
+    lines = [*printed(gain), ""]
+    tables = "\n".join(lines).split("\n\n")
+    barred = [table for table in tables if "█" in table and table.startswith("by ")]
+    assert len(barred) == 4, "by host, tool, reason and session"
+    assert all(f"  Bars: tokens omitted. Longest: {saved:,}." in table for table in barred)
+    drawn = [table for table in parse("".join(gain_page(gain))).all("table") if table.all("i", "bar")]
+    assert len(drawn) >= 5
+    assert {table.all("caption")[0].text for table in drawn} == {f"Bars: tokens omitted. Longest: {saved:,}."}
 
 
 def test_the_table_is_as_wide_as_the_terminal_whatever_things_are_called(store: Store) -> None:

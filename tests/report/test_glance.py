@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from readcache import RestoreItem, RestorePlan, Session, count_by_chars
+from readcache.cli.show import watched
 from readcache.core.model.cursor import Cursor
 from readcache.core.model.events import Event, Record
 from readcache.report.page.context import Cell, FileRow, left_out_of
@@ -55,6 +56,20 @@ def test_what_is_left_out_counts_until_it_bounces_or_leaves() -> None:
     assert [one.spared for one in sizes] == [0, spared, spared, 0, 0, sizes[5].spared, 0]
     assert sizes[5].spared > 0
     assert sizes[3].in_view == len("f\n")
+
+
+def test_tokens_in_view_are_those_of_the_model_that_asked_on_the_page_and_in_watch() -> None:
+    session = Session("/w", host="claude-code")
+    session.use_model("claude-opus-5")
+    session.observe("cat f", TEXT, call_id="c1")
+    (timeline,) = timelines_of(session.events())
+    size = len(TEXT) // 2
+    assert timeline.steps[-1].tokens_in_view == size
+    assert f"in view: at most {brief(size)} tokens, {brief(size)} in the end" in page_of(session.events())
+    cursor = Cursor(session.events(), "main")
+    cursor.end()
+    panel = watched(cursor, session.session_id, 9)
+    assert f"about {size:,} tokens of results in view" in str(panel.title)
 
 
 def test_cliffs_have_figures_where_there_is_room() -> None:

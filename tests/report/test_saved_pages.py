@@ -173,7 +173,7 @@ def test_all_bars_of_a_table_have_one_scale_and_a_caption() -> None:
     assert len(tables) == 3
     assert all(table.all("caption") for table in tables)
     policies = tables[0]
-    assert policies.all("caption")[0].text == "Bars: shares. The longest is 100.0 %."
+    assert policies.all("caption")[0].text == "Bars: shares. Longest: 100.0 %."
     drawn = {
         cell.text.strip(): width_of(cell.all("i", "bar")[0]) for cell in policies.all("td") if cell.all("i", "bar")
     }

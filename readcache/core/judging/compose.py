@@ -10,10 +10,11 @@ from readcache.core.judging.judge import Judgement
 from readcache.core.judging.omissions import count_chars
 from readcache.core.judging.protect import kept_label
 from readcache.core.judging.replacements import Replacement, make_replacements
-from readcache.core.model.call import Call
+from readcache.core.model.call import Call, with_frame
 from readcache.core.model.events import Account, Delivered, MappedSpan, MarkerRecord, Moment, Origin
 from readcache.core.model.policy import Mode, Policy, Rules
 from readcache.core.model.reply import UNCREDITED, Omitted, Outcome, Reason, Reply, Segment, Shown
+from readcache.core.model.tokens import usual_model
 from readcache.core.model.unconfirmed import without_text
 from readcache.core.model.view import View
 
@@ -99,9 +100,10 @@ def is_worth(view: View, tokens: int, policy: Policy, asked_again: float = ASKED
 
 
 def pass_through(call: Call, reason: Reason) -> Reply:
-    """Return a reply with the whole output, unchanged."""
+    """Return a reply with the whole output, unchanged, and with the frame around it."""
     shown = (Shown(call.output),)
-    return Reply(call.output, call.exit_code or 0, Outcome.FULL, reason, shown, call.call_id, 0, call.output)
+    reply = Reply(call.output, call.exit_code or 0, Outcome.FULL, reason, shown, call.call_id, 0, call.output)
+    return with_frame(reply, call)
 
 
 def _reply(
@@ -130,6 +132,7 @@ def _reply(
             asked,
             host=rules.host,
             tool=call.tool,
+            model="" if policy.model == usual_model(rules.host) else policy.model,
         ),
     )
     if not event.credited:

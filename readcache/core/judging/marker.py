@@ -21,7 +21,7 @@ from itertools import islice
 from readcache.core.model.call import shown_label, split_tool
 from readcache.core.model.events import Origin
 from readcache.core.model.spans import Span
-from readcache.core.model.text import printable
+from readcache.core.model.text import SESSION_DIGITS, printable
 
 FILE_UNCHANGED = "FILE_UNCHANGED"  # the call asked for the whole file, and each of its bytes is as at the source
 UNCHANGED = "UNCHANGED"  # these lines are as at the source, and the file is not known to have changed since
@@ -31,6 +31,7 @@ PRUNED = "PRUNED"  # first word of the notes that `context.prune` writes
 
 # How to get the bytes all the same. Not used for a command that may do more than read.
 ASK_AGAIN = "repeat this call to see"
+RECALL = "readcache recall "  # followed by a marker's name: the command that shows the result of that call
 OF_OUTPUT = "of that output"  # follows line numbers in a source's text, which are true until the host truncates it
 
 NAME_CHARS = 40  # of a file's name
@@ -116,11 +117,12 @@ def find_possible(line: str, session_tag: str) -> Iterator[tuple[int, int]]:
 
 def may_contain(text: str, session_tag: str) -> bool:
     """Return False if a quick check shows that the text contains no marker of the session."""
-    return f" {session_tag}" in text
+    return f" {session_tag[:SESSION_DIGITS]}" in text
 
 
 def _beginning(session_tag: str) -> str:
-    return rf"\[(?:{_WORDS}) {session_tag}(?:\.\d+)?: "
+    # Any reader's: a fork inherits its parent's markers, and markers of the first builds have no digits of the reader.
+    return rf"\[(?:{_WORDS}) {session_tag[:SESSION_DIGITS]}(?:[0-9a-f]{{2}})?(?:\.\d+)?: "
 
 
 def write_marker(name: str, word: str, what: str, sources: Sequence[Source], note: str, end: str) -> str:

@@ -61,11 +61,17 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message: its role and its parts. `raw` is the message as the harness wrote it."""
+    """A message: its role and its parts. `raw` is the message as the harness wrote it. `name`: its name in a kept
+    conversation (see `context.MessageView`), which it keeps when it is changed."""
 
     role: str
     parts: tuple[Part, ...]
     raw: Any = field(default=None, compare=False, repr=False)
+    name: str = field(default="", compare=False, repr=False)
+
+    def with_raw(self, raw: Raw) -> Message:
+        """Return the message as it is after `editing` returned `raw` for it. Only a changed message is read again."""
+        return self if raw is self.raw else replace(normalise_one(raw), name=self.name)
 
     @property
     def text(self) -> str:
@@ -161,7 +167,7 @@ def update_all(messages: Iterable[Message], raws: Iterable[Raw]) -> list[Message
     """Return the messages as they are after `editing` returned `raws` for them. Only changed messages are read
     again."""
     pairs = zip(messages, raws, strict=True)
-    return [message if raw is message.raw else normalise_one(raw) for message, raw in pairs]
+    return [message.with_raw(raw) for message, raw in pairs]
 
 
 def raw_messages(messages: Iterable[Message]) -> list[Raw]:

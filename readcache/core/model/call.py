@@ -19,6 +19,7 @@ from readcache.core.model.tool_call import AskedRead, Framing, ToolCall
 
 # Names of the two tools in reports. Hosts have their own names for them.
 BASH, READ = "bash", "read"
+MADE_UP_ID = "rc-"  # start of the ID of a call that the session named, because the harness gave no ID
 # Characters shown of a command that printed a source. The contract aims at 130 for a marker. tests/benchmarks/README.md
 # has the lengths over the recorded sessions.
 LABEL_CHARS = 40

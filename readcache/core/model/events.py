@@ -28,7 +28,7 @@ class MappedSpan:
 
 
 class Origin(enum.Enum):
-    """The kind of a text: how it came into the conversation."""
+    """How a text came into the conversation."""
 
     RESULT = "result"  # a tool's result
     COMMAND = "command"  # the agent's own call: a heredoc, the content of a write
@@ -48,24 +48,17 @@ class SourceSpan:
 
 @dataclass(frozen=True, slots=True)
 class MarkerRecord:
-    """A marker in a delivered text. Its line, `line`, replaces lines start to end of `path` (None: of the output).
+    """A marker in a delivered text. Its line, `line`, replaces lines start to end of `path` (None: of the output)."""
 
-    `line` is -1 if the harness removed the marker later. A marker without sources says that its lines are gone.
-    """
-
-    line: int
+    line: int  # -1: the harness removed the marker later
     path: str | None
     start: int
     end: int
-    sources: tuple[str, ...]
+    sources: tuple[str, ...]  # empty if the marker says that its lines are gone
     numbered: bool = False  # the omitted lines have numbers before them
     wording: str = ""  # its text, which identifies the marker wherever a harness shows it
     source_spans: tuple[SourceSpan, ...] = ()  # in order; together all the omitted lines
     lines: str = ""  # the omitted lines, if any of them was printed differently at its source
-
-
-# Start of the ID of a call that the session named because the harness gave no ID.
-MADE_UP_ID = "rc-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +84,7 @@ class Account:
     shown_chars: int | None = None  # set if the event has no text (see `unconfirmed`); None: the event has its text
     host: str = ""  # the harness or the entry point: "codex", "run"; empty in rows that are older than this field
     tool: str = ""  # "bash", "read", or a tool's own name
+    model: str = ""  # the name of the model that asked; empty: one of the host's usual models
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,14 +118,13 @@ class Delivered:
 
 @dataclass(frozen=True, slots=True)
 class Wrote:
-    """The agent wrote the files `keys` (see `claims.concerns`), or a command may have written the files
-    `possible_writes`. Earlier deliveries of all these files are stale."""
+    """The agent wrote the files `keys` (see `claims.concerns`). Earlier deliveries of all these files are stale."""
 
     call_id: str
     keys: tuple[str, ...]
     label: str = ""
     call: int = 0  # number of the call, from 1
-    possible_writes: tuple[str, ...] = ()
+    possible_writes: tuple[str, ...] = ()  # files that a command may have written
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +151,14 @@ class Cleared:
     call_id: str  # the list's ID of the result; empty if the list has none
     replaced: str  # the digest of the text as the host had it, with the host's words around a result
     note: str  # the whole new text
+
+
+@dataclass(frozen=True, slots=True)
+class Condensed:
+    """A compactor made a condensation: its `data` in JSON. It follows the first `number` earlier ones."""
+
+    number: int
+    data: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +207,7 @@ class Missed:
 
 
 Removal = Compacted | Forgot | Rewound  # events that remove calls from the conversation
-Event = Delivered | Wrote | Amended | Cleared | Removal | Closed | Failed | Missed
+Event = Delivered | Wrote | Amended | Cleared | Condensed | Removal | Closed | Failed | Missed
 
 
 @dataclass(frozen=True, slots=True)

@@ -230,6 +230,9 @@ class Policy:
     clear: Marks | None = None
     """The sizes at which old results are cleared, in a host that gives readcache the messages of each request:
     `Marks(160_000, 120_000)`. None: results are never cleared."""
+    prune: tuple[str, ...] = ("superseded_reads", "duplicate_outputs", "outdated_reads")
+    """The strategies of `context.prune` that come first when results are cleared, because the prompt cache breaks then
+    anyway. Their notes replace only text that is repeated or out of date. (): none."""
     model: str = ""
     """The name of the model, such as `claude-opus-5`. Its family decides how many characters a token has. "": the
     host's usual models decide, and if it has none, a token has 3 characters."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from readcache.core.model.events import Event, Failed, Record, Wrote
+from readcache.core.model.events import Delivered, Event, Failed, Record, Wrote
+from readcache.core.model.tokens import CountByChars, chars_per_token
 
 
 def event_for(record: Record, agent_id: str) -> Event | None:
@@ -31,3 +32,10 @@ def unreadable_events(records: Iterable[Record]) -> Iterator[str]:
 def events_for(records: Iterable[Record], agent_id: str) -> Iterator[Event]:
     """Yield the events of one reader, and the writes of the session's other readers."""
     return (event for record in records if (event := event_for(record, agent_id)) is not None)
+
+
+def counter_of(records: Iterable[Record], agent_id: str) -> CountByChars:
+    """Return what counts the tokens of a reader's texts: by the model that asked last, as far as it is known."""
+    own = (record.event for record in records if record.agent_id == agent_id)
+    accounts = [event.account for event in own if isinstance(event, Delivered) and event.account]
+    return CountByChars(chars_per_token(accounts[-1].model, accounts[-1].host)) if accounts else CountByChars()

@@ -49,6 +49,7 @@ class Reason(enum.Enum):
     WRITTEN = "written", "the agent wrote the file since it was shown, so all of it was shown"
     INSISTED = "insisted", "the same request came again right after an omission, so all of it was shown"
     FRESH = "fresh", "every byte was asked for (`fresh=True`)"
+    RECALLED = "recalled", "it is the text of an earlier call, shown again by `readcache recall`"
     TOO_SHORT = "too_short", "it is shorter than Policy.min_chars"
     NO_GAIN = "no_gain", "markers would have cost too much for what they save"
     NOT_WORTH = "not_worth", "it would have saved less than the share of one more turn that Policy.min_worth asks for"
@@ -87,6 +88,7 @@ class Reason(enum.Enum):
 # to read, or the answer may end anywhere, or nothing is known about it.
 UNCREDITED = frozenset(
     {
+        Reason.RECALLED,
         Reason.NEVER,
         Reason.PROTECTED,
         Reason.MODE_OFF,
@@ -155,6 +157,11 @@ class Reply:
 
     def __str__(self) -> str:
         return self.text
+
+    @property
+    def is_output(self) -> bool:
+        """True if the text is what the tool printed: no line is omitted, and no earlier result is recalled."""
+        return self.outcome is Outcome.FULL and self.reason is not Reason.RECALLED
 
     def omissions(self) -> list[tuple[Omitted, str, list[str]]]:
         """Return the omissions in order: for each, the omission, its marker, and the omitted lines of `full_text`."""

@@ -173,9 +173,18 @@ def digest(text: str) -> str:
     return xxhash.xxh3_128_hexdigest(text.encode("utf-8", "surrogatepass"))
 
 
-def session_tag(session_id: str) -> str:
-    """Return the four hex digits that identify this session's markers."""
-    return f"{xxhash.xxh3_64_intdigest(session_id.encode('utf-8', 'surrogatepass')) & 0xFFFF:04x}"
+SESSION_DIGITS = 4  # of a tag; markers of the first builds have only these
+AGAIN = "~"  # in the name of a reader that gets the same list as an earlier one; its markers must be the same, too
+
+
+def session_tag(session_id: str, agent_id: str = "main") -> str:
+    """Return the six hex digits that identify this reader's markers: four of the session, and two of the reader."""
+    session, agent_id = f"{_hash(session_id) & 0xFFFF:0{SESSION_DIGITS}x}", agent_id.partition(AGAIN)[0]
+    return session + f"{_hash(f'{session_id} {agent_id}') & 0xFF:02x}"
+
+
+def _hash(text: str) -> int:
+    return xxhash.xxh3_64_intdigest(text.encode("utf-8", "surrogatepass"))
 
 
 def digest_lines(lines: Sequence[str]) -> str:

@@ -60,6 +60,7 @@ HOSTS: Mapping[str, HostTokens] = MappingProxyType(
 )
 
 LEAST_GROWN = 4_000  # characters that a turn must add to be measured, because hosts add text that nobody records
+LEAST_SHARE = 0.5  # of our count; some gateways report only the tokens that were not cached
 LEAST_TURNS = 3  # measured turns before their median counts
 
 
@@ -73,9 +74,9 @@ def family_of(model: str) -> Family:
     return next((family for pattern, family in _OTHERS if pattern.search(name)), UNKNOWN)
 
 
-def chars_per_token(model: str) -> float:
-    """Return how many characters make a token of this model. `model`: its name; "" if it is unknown."""
-    return family_of(model).chars_per_token
+def chars_per_token(model: str, host: str = "") -> float:
+    """Return how many characters make a token of this model. `model`: its name; "" for the usual models of `host`."""
+    return family_of(model or usual_model(host)).chars_per_token
 
 
 def instructions_of(host: str, otherwise: int = 0) -> int:
@@ -125,6 +126,8 @@ class ConversationTokens:
     """Tokens by the provider for one token by our count. 1 until enough turns were measured."""
     _last: _Request | None = None
     _ratios: list[float] = field(default_factory=list)
+    _asked: float | None = None  # our count of the newest request
+    _answer: str = ""  # the newest recorded answer
 
     @property
     def is_known(self) -> bool:
@@ -143,6 +146,19 @@ class ConversationTokens:
         if last is not None and counted - last.counted >= self.least and prompt > last.prompt:
             self._ratios.append((prompt - last.prompt) / (counted - last.counted))
             self.ratio = median(self._ratios) if len(self._ratios) >= LEAST_TURNS else 1.0
+
+    def asked(self, counted: float) -> None:
+        """Record a request whose size the provider may tell later. `counted`: our count of its texts."""
+        self._asked = counted
+
+    def answered(self, prompt: int, answer: str = "") -> None:
+        """Record the provider's count of the newest request; 0 if it is unknown. A count that is much too low has no
+        effect. `answer`: the name of its answer, if the host keeps answers and may show the same one again."""
+        if answer and answer == self._answer:
+            return
+        self._answer = answer or self._answer
+        if self._asked is not None and prompt > LEAST_SHARE * self._asked:
+            self.sent(prompt, self._asked)
 
     def restart(self, counted: float | None = None) -> None:
         """Forget the measured turns, because the conversation was compacted. `counted`: our count of what is left. If

@@ -15,17 +15,23 @@ repositories in turn, to test the formula on them. tests/benchmarks/README.md ha
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import sqrt
 from types import MappingProxyType
 
+from readcache.core.model.call import BASH
 from readcache.core.model.events import Event, Origin
-from readcache.core.model.policy import Budget
+from readcache.core.model.policy import MIN_CHARS, Budget
+from readcache.core.model.text import count_lines
 from readcache.core.model.view import View
 from readcache.core.restore.evidence import Evidence, Input, Result, gather, is_removed
 from readcache.core.restore.fit import Candidate, Counting, LineSource, fit, not_shown, why_not_output, why_not_text
 from readcache.core.restore.located import CurrentFile
 from readcache.core.restore.parts import Parts, take_apart
-from readcache.core.restore.plan import Bytes, RestorePlan, file_names
+from readcache.core.restore.plan import NOT_RESTORED, Bytes, RestorePlan, file_names, recall_line
+
+MOST_RECALLS = 8  # lines at the end of the section
+MOST_FOR_RECALLS = 0.1  # of the budget; a small section has room only for lines of files
 
 
 def plan_restore(
@@ -39,6 +45,7 @@ def plan_restore(
     count_tokens: Counting,
     refuses: Callable[[Sequence[str]], Mapping[str, str]],
     current: Callable[[str], Sequence[str] | str] | None,
+    tag: str = "",
 ) -> RestorePlan:
     """Return the plan for a compaction in which only the calls in `kept` stay.
 
@@ -48,6 +55,7 @@ def plan_restore(
     - `refuses(paths)` returns the paths that may not be restored, each with the reason.
     - `current(path)` returns a file's lines as they are on disk, or a text that says why they may not be restored.
       None: there is no disk, so the plan uses the lines as last seen.
+    - `tag`: of the reader's names, for the results that it may recall. "": it can recall nothing.
     """
     evidence = gather(log, inputs)
     keys = evidence.past.known_keys()
@@ -79,12 +87,35 @@ def plan_restore(
     ranked = [one for *_, one in sorted(found, key=lambda each: each[:3]) if one.numbers]
     paths = list(dict.fromkeys(candidate.source.path for candidate in ranked if candidate.source.path is not None))
     beyond = dict.fromkeys(paths[budget.max_files :], "budget: files")
-    items = fit([candidate for candidate in ranked if candidate.source.path not in beyond], budget, count_tokens)
+    recalls = _recalls(evidence, kept, refused, tag)
+    reserved = count_tokens("\n".join((NOT_RESTORED, *recalls.values()))) if recalls else 0
+    if reserved > budget.max_tokens * MOST_FOR_RECALLS:
+        recalls, reserved = {}, 0
+    left = replace(budget, max_tokens=budget.max_tokens - reserved)
+    items = fit([candidate for candidate in ranked if candidate.source.path not in beyond], left, count_tokens)
     for path in paths:
         del left_out[path]
         left_out.update(not_shown(path, ranked, items))
     left_out |= beyond
-    return RestorePlan(items, tuple(sorted(left_out.items())))
+    plan = RestorePlan(items, tuple(sorted(left_out.items())))
+    restored = {item.command for item in items}
+    ended = replace(plan, recalls=tuple(line for command, line in recalls.items() if command not in restored))
+    return ended if count_tokens(ended.render()) <= budget.max_tokens else plan
+
+
+def _recalls(evidence: Evidence, kept: Collection[str], refused: Collection[str], tag: str) -> dict[str, str]:
+    """Return a line for each of the newest results that a recall shows: command -> line. Reads are better repeated."""
+    found = dict[str, str]()
+    for result in evidence.results if tag else ():
+        event, count = result.event, count_lines(result.event.text)
+        is_command = event.account is not None and event.account.tool == BASH and result.is_newest
+        if not is_command or event.call_id in kept or sum(mapped.count for mapped in event.source_map) == count:
+            continue
+        if len(event.text) < MIN_CHARS or why_not_output(event.label, event.text) is not None:
+            continue
+        if result.traces.keys().isdisjoint(refused) and len(found) < MOST_RECALLS:
+            found[event.label] = recall_line(f"{tag}.{event.when.call}", event.label, count)
+    return found
 
 
 def _staying(view: View, kept: Collection[str], key: str) -> frozenset[tuple[int, str]]:

@@ -10,12 +10,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from readcache.core.judging.marker import RECALL
 from readcache.core.model.errors import UsageError
 from readcache.core.model.events import MappedSpan
 from readcache.core.model.text import printable
 
 LONGEST_COMMAND = 80  # characters of a title
 HEADING = "Files restored after compaction"
+NOT_RESTORED = "Not restored; to see one of these outputs as it was, run its command"
 NOTHING_RESTORED = "No files needed to be restored after the compaction."
 
 
@@ -56,11 +58,12 @@ class RestoreItem:
 @dataclass(frozen=True, slots=True)
 class RestorePlan:
     """The items to restore, the best file first, each file's ranges in order. `left_out` lists (path, reason) for
-    everything else."""
+    everything else. `recalls`: for results of commands that are not restored, lines that say how to recall them."""
 
     items: tuple[RestoreItem, ...] = ()
     left_out: tuple[tuple[str, str], ...] = ()
     heading: str = HEADING
+    recalls: tuple[str, ...] = ()
 
     def render(self) -> str:
         """Return the text to put into the conversation; "" if there is nothing to restore."""
@@ -86,6 +89,8 @@ class RestorePlan:
             elif item.bytes is not Bytes.OUTDATED:
                 source_map.append(MappedSpan((item.path,), len(lines), item.end - item.start + 1, item.start))
             lines += item.text.split("\n")
+        if self.recalls:
+            lines += [f"{level} {NOT_RESTORED}", *self.recalls]
         return "\n".join(lines) + "\n", tuple(source_map)
 
     def to_dict(self) -> dict[str, object]:
@@ -95,7 +100,7 @@ class RestorePlan:
             for item in self.items
         ]
         left_out = [{"path": path, "why": why} for path, why in self.left_out]
-        return {"heading": self.heading, "items": items, "left_out": left_out}
+        return {"heading": self.heading, "items": items, "left_out": left_out, "recalls": list(self.recalls)}
 
     @staticmethod
     def from_dict(given: object) -> RestorePlan:
@@ -148,7 +153,13 @@ _FIELDS = ("path", "start", "end", "text", "tokens", "why", "command")
 def _read_plan(given: Any) -> RestorePlan:
     items = tuple(_read_item(entry) for entry in given["items"])
     left_out = tuple((str(entry["path"]), str(entry["why"])) for entry in given["left_out"])
-    return RestorePlan(items, left_out, str(given["heading"]))
+    recalls = tuple(printable(str(line)) for line in given.get("recalls", ()))  # earlier builds have none
+    return RestorePlan(items, left_out, str(given["heading"]), recalls)
+
+
+def recall_line(name: str, command: str, count: int) -> str:
+    """Return the line that says how to recall the result `name` of a command, `count` lines."""
+    return f"{RECALL}{name} ({count} line{'s' if count > 1 else ''}): {printable(_shortened(command))}"
 
 
 def _read_item(entry: Any) -> RestoreItem:

@@ -11,6 +11,7 @@ import re
 _INTERESTING = re.compile(
     r"<|>(?!&[\d-]|\s*/dev/null)"
     r"|(?<![\w-])(?:cat|nl|head|tail|g?sed|[ef]?grep|rg|tee|cp|mv|rm|show|apply_?patch)(?![\w-])"
+    r"|^\s*readcache recall "  # it is answered, and not run
     r"|(?:python|pypy|node|deno|bun|tsx|ruby|perl|php|lua|osascript|pwsh)[\d.]*(?:\.exe)?\s+-(?!m)"
 )
 

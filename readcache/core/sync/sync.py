@@ -18,8 +18,9 @@ from typing import Any
 from readcache.core.judging.marker import may_contain
 from readcache.core.messages.editing import TextKey
 from readcache.core.messages.messages import Kind, visible_to_model
+from readcache.core.model.call import MADE_UP_ID
 from readcache.core.model.errors import StoreError
-from readcache.core.model.events import MADE_UP_ID, Amended, Delivered, Event, Forgot, MarkerRecord, Origin
+from readcache.core.model.events import Amended, Delivered, Event, Forgot, MarkerRecord, Origin
 from readcache.core.model.key_view import Delivery
 from readcache.core.model.text import is_blank, split_lines
 from readcache.core.model.unconfirmed import confirmed, with_amended

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from readcache import Reply, Session, Sessions
+from readcache import Outcome, Reply, Session, Sessions
 from readcache.core.messages.tools import LINE_NUMBER
 from readcache.core.model.events import Delivered, Origin
 from readcache.core.model.spec.lines import is_same_line
@@ -97,7 +97,7 @@ def _shortened(event: Event, session: Session) -> dict[str, Any] | None:
     if reply is None:
         return None
     text = reply.text if event["text"].endswith("\n") else reply.text.removesuffix("\n")
-    return {"text": text, "sources": needs_of(reply, session)}
+    return {"text": text, "sources": needs_of(reply, session), "recalled": reply.outcome is Outcome.FULL}
 
 
 def _sources(reply: Reply) -> set[str]:

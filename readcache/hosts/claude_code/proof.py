@@ -17,6 +17,9 @@ from readcache.transcripts.tools import bare
 
 Event = Mapping[str, Any]
 NEWEST = 2_000_000  # bytes; the end of a transcript, which is read first
+NEAR = 100_000  # bytes; an answer's entry is written before the results of its calls
+# The model of an answer. It comes after other plain fields, if any. A "<synthetic>" answer has no model.
+_MODEL = re.compile(rb'"message":\{(?:"\w+":"[^"\\]*",)*?"model":"([\w.:/@\[\]-]+)"')
 PAUSE, SOON, PATIENCE = 0.01, 0.2, 0.6  # seconds; Claude Code writes new entries every 0.1 s, or never
 MAY_MOVE = re.compile(r"\b(?:cd|pushd|popd)\b")
 
@@ -45,6 +48,10 @@ class TranscriptProof:
             )
             for part in transcripts(self._path, reply.call_id)
         )
+
+    def model(self) -> str:
+        """Return the name of the model that made the newest answer, or "" if the end of the transcript has none."""
+        return next((name.decode() for name in reversed(_MODEL.findall(tail(self._path, NEAR)))), "")
 
     def source(self, conversation: str) -> str | None:
         """Return the conversation that this one was forked from, see `Transcript.source`."""
@@ -106,6 +113,7 @@ def session_of(event: Event, sessions: Sessions) -> Session:
     session = sessions.get(conversation, agent or "main")
     if not agent and not session.view.calls.number and (source := TranscriptProof(event).source(conversation)):
         sessions.inherit(conversation, source)
+    session.use_model(TranscriptProof(event).model())
     return session
 
 

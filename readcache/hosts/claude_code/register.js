@@ -13,6 +13,7 @@ const ROWS = [16, 128, 1000] // numbers of newest rows in which to look for a ca
 const MOST_KEPT = 50 // at most: results kept for the server, forks, and texts of errors
 const MOST_ASKED = 8 // unanswered requests at most, because Claude Code waits for them at the end of a turn
 const MOST_LINES = 100_000 // kept for a reader at most
+const LONGEST_REFUSAL = 500 // characters that `readcache recall`, or the shell in its place, prints at most
 const SHORTEST = 80 // characters: the shortest run of consecutive lines that the server may omit
 const PLACE = /^(?:\s*\d+[\t:-]|[-+ ])/ // the prefix of a line in a read, a search or a diff
 
@@ -159,6 +160,9 @@ function keepLines(agent, text) {
   if (known?.size > MOST_LINES) lines.delete(agent)
 }
 
+// Return true if this may be the output of `readcache recall`: the server has the text that was asked for.
+const mayBeRecall = (text) => text.length < LONGEST_REFUSAL && text.includes("readcache")
+
 // Return false if the server cannot omit anything of this text, because the reader has seen too few of its lines.
 function mayBeKnown(agent, text) {
   const known = lines.get(agent)
@@ -286,11 +290,13 @@ async function shorten($, e, next) {
   })
   let row = e
   try {
-    const answer = mayBeKnown(e.agentId, result.text) ? await answerInTime(judging) : undefined
-    const isShorter = answer?.text !== undefined && !cut.has(e.agentId)
+    const isAwaited = mayBeRecall(result.text) || mayBeKnown(e.agentId, result.text)
+    const answer = isAwaited ? await answerInTime(judging) : undefined
+    const isShorter = answer?.text !== undefined && !answer.recalled && !cut.has(e.agentId)
     const above = isShorter ? await $.session.messages({ as: "api", ...reader }) : undefined
     const isTrue = isShorter && stand(above, e.agentId, result.block.tool_use_id, answer.sources)
     if (isTrue) row = withText(e, result.block, answer.text)
+    if (answer?.recalled) row = withText(e, { ...result.block, is_error: false }, answer.text)
   } catch (error) {
     noteError(error)
   }

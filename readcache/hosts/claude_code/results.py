@@ -119,18 +119,18 @@ def proven_reply(
     *,
     commit: bool = False,
 ) -> Reply | None:
-    """Return the reply if it omits lines and this is proven. Otherwise return None: the result is shown as it is.
+    """Return the reply if it is recalled text, or if it omits lines and this is proven. Otherwise return None: the
+    result is shown as it is.
 
     Without `commit`, the reply is unconfirmed, because the host shows it later, or not at all. `told` is called with
     the reply, or with the full text if it replaces the reply.
     """
     reply = session.answer(call, commit=commit)
-    is_full = reply.outcome is Outcome.FULL
-    if not is_full and not is_proven(reply):
+    if reply.outcome is not Outcome.FULL and not is_proven(reply):
         session.reader.settle(reply.call_id, reply.full_text, Reason.NOT_PROVEN)
-        reply, is_full = without_omissions(reply, Reason.NOT_PROVEN), True
+        reply = without_omissions(reply, Reason.NOT_PROVEN)
     told(reply)
-    return None if is_full else reply
+    return None if reply.is_output else reply
 
 
 def names_true_lines(reply: Reply, event: Event, session: Session) -> bool:

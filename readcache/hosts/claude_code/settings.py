@@ -33,7 +33,8 @@ _MADE = "Made by `readcache init claude-code`, removed by uninit; what is change
 
 def changes(target: InstallTarget) -> Sequence[Entry | OwnFile]:
     """Return the entries or files that `readcache init claude-code` writes."""
-    return _plugin(target) if why_hooks(target) is None else _hooks(target)
+    may_recall = Entry(_settings_file(target), ("permissions", "allow", "+"), "Bash(readcache recall:*)")
+    return [*(_plugin(target) if why_hooks(target) is None else _hooks(target)), may_recall]
 
 
 def former_files(target: InstallTarget) -> Sequence[str]:

@@ -25,7 +25,8 @@ from langchain_core.tracers.context import register_configure_hook
 
 from readcache import Budget, Marks, Mode, Policy, Reply, Session
 from readcache.context import mend_and_clear
-from readcache.hosts.adapter_settings import LOG, AdapterSettings, adapter_settings, fallback
+from readcache.context.clearing import record_answer
+from readcache.hosts.adapter_settings import LOG, AdapterSettings, adapter_settings, fallback, model_name
 from readcache.hosts.langchain.messages import as_chat, asked_by, messages_of, tool_result, with_lines_back, with_reply
 from readcache.hosts.tool_results import Judge, ShellDirectory, answer_tool, tool_kinds
 
@@ -76,7 +77,7 @@ class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]
         sent = self._repaired(request)
         try:
             with sent_if(partial(self._is_true, sent)):
-                return handler(sent)
+                return self._answered(request, handler(sent))
         except NotSent:
             return handler(self._without_markers(request))
 
@@ -85,7 +86,7 @@ class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]
         sent = await asyncio.to_thread(self._repaired, request)
         try:
             with sent_if(partial(self._is_true, sent)):
-                return await handler(sent)
+                return self._answered(request, await handler(sent))
         except NotSent:
             return await handler(self._without_markers(request))
 
@@ -126,6 +127,13 @@ class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]
             after = [with_lines_back(message) for message in request.messages]
         return request.override(messages=after)
 
+    def _answered(self, request: Any, response: Any) -> Any:
+        """Record the size of the request, and return the response."""
+        if self._settings.policy.clear is not None:
+            for message in getattr(getattr(response, "model_response", response), "result", [response]):
+                fallback(partial(record_answer, self._readers.of(request).session, message), None)
+        return response
+
     def _is_off(self) -> bool:
         return self._settings.policy.mode is Mode.OFF
 
@@ -148,6 +156,7 @@ class ReadcacheMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc]
         """Return the messages with every marker true, or without markers if readcache only advises."""
         is_on = self._settings.policy.mode is Mode.ON
         reader = self._readers.of(request, messages)
+        reader.session.use_model(model_name(request.model))
         state = messages_of(request.state)
         if [message.type for message in state[-1:]] == ["human"]:
             reader.shells.clear()  # the agent starts, and its shells with it

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count, zip_longest
-from typing import Any
+from typing import Any, cast
 
 from readcache import Mode, Session
 from readcache.context import Compactor, mend_and_clear
-from readcache.hosts.adapter_settings import LOG, adapter_settings, fallback
+from readcache.context.clearing import record_answer
+from readcache.hosts.adapter_settings import LOG, adapter_settings, fallback, model_name
 from readcache.hosts.tool_results import lines_left_out, put_back
 
 Message = dict[str, Any]
@@ -76,6 +77,7 @@ class ReadcacheModel(_Wrapper):
         window = given.pop("window", None)
         inner = get_model(config={**settings, "model_class": given.pop("model_class", "")})
         super().__init__(inner, given, window)
+        self._session.use_model(model_name(getattr(inner, "config", None)))
         self._compacted = None if window is None else _Compacted(self._session, inner, window)
         self._cleared = _Sent()
         self._batches = count(1)
@@ -88,13 +90,14 @@ class ReadcacheModel(_Wrapper):
         """
         is_chat = not any(message.get("object") == "response" for message in messages)
         if self._compacted is not None and is_chat and self._session.policy.mode is not Mode.OFF:
-            answered = self._compacted.query(messages, kwargs)
-            if answered is not None:
-                return answered
+            answer = self._compacted.query(messages, kwargs)
+            if answer is not None:
+                return answer
         repaired = fallback(lambda: self._repaired(messages), None)
         if repaired is None:  # a marker that may be untrue must not stay
             repaired = fallback(lambda: [_in_full(message, self._left_out) for message in messages], messages)
-        answer: Message = self._inner.query(repaired, **kwargs)
+        answer = cast("Message", self._inner.query(repaired, **kwargs))
+        fallback(lambda: record_answer(self._session, _response_in(answer)), None)
         return answer
 
     def _repaired(self, messages: list[Message]) -> list[Message]:

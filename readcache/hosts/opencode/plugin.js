@@ -92,6 +92,15 @@ function asMessage(directory, { info, parts }) {
   }
 }
 
+/** @param {Listed[]} messages @returns {Answered} */
+function newestAnswer(messages) {
+  const isAnswer = (/** @type {Listed} */ { info }) => info.role === "assistant" && !info.summary && info.tokens?.output > 0
+  const info = messages.findLast(isAnswer)?.info
+  if (info?.role !== "assistant") return {}
+  const { input, cache } = info.tokens
+  return { model: info.modelID, answer: info.id, prompt_tokens: input + cache.read + cache.write }
+}
+
 // Global, because the user and the project may both have this plugin, and only one copy may serve a client.
 /** @type {WeakSet<object>} */
 const served = (/** @type {any} */ (globalThis)[Symbol.for("readcache")] ??= new WeakSet())
@@ -121,7 +130,7 @@ export const Readcache = async ({ client, directory }) => {
         session = messages.at(-1)?.info.sessionID
         if (!session || compacting.delete(session)) return // the summary is made from the real texts
         const list = messages.map((listed) => asMessage(directory, listed))
-        const sent = await readcache.request(session, list)
+        const sent = await readcache.request(session, list, newestAnswer(messages))
         if (!sent) return
         const at = list.findLastIndex(({ summary }) => summary !== undefined)
         const last = at < 0 ? undefined : textsOf(messages[at].parts).at(-1)

@@ -24,8 +24,9 @@ from pydantic import ConfigDict, Field, PrivateAttr
 
 from readcache import Budget, Marks, Reply, Session, Sessions
 from readcache.context import mend_and_clear
+from readcache.context.formed import prompt_tokens
 from readcache.core.restore.plan import HEADING
-from readcache.hosts.adapter_settings import AdapterSettings, adapter_settings, fallback
+from readcache.hosts.adapter_settings import AdapterSettings, adapter_settings, fallback, model_name
 from readcache.hosts.openhands.results import as_told, reply_to, shown_text, with_complete_lines, with_text
 
 _AS_SENT = {
@@ -102,17 +103,17 @@ class ReadcacheCondenser(CondenserBase):  # type: ignore[misc]  # not typed wher
 
         Give the real events to the inner condenser: a summariser has not seen the text that a marker names.
         """
-        shown, inner = self._shown(view), cast("Any", self.inner)
+        shown, inner = self._shown(view, llm), cast("Any", self.inner)
         is_rolling = isinstance(inner, RollingCondenser)
         return shown, None if is_rolling and inner.condensation_requirement(shown, agent_llm=llm) is None else inner
 
-    def _shown(self, view: View) -> View:
-        return fallback(lambda: self._reader(view).shown(view), view)
+    def _shown(self, view: View, llm: LLM | None) -> View:
+        return fallback(lambda: self._reader(view).shown(view, llm), view)
 
     def _after(self, view: View, shown: View, result: View | Condensation) -> View | Condensation:
         if isinstance(result, Condensation):
             return fallback(lambda: self._restored(view, result), result)
-        return shown if result is view else self._shown(result)
+        return shown if result is view else self._shown(result, None)
 
     def _restored(self, view: View, done: Condensation) -> Condensation:
         """Return the condensation with the lines that the model is likely to need in its summary, so that the model
@@ -146,9 +147,11 @@ class _Reader:
         self._sent: dict[str, dict[str, Any]] = {}  # ID of an event -> its message
         self._cwd: str | None = None  # directory in which the next command starts, if known
 
-    def shown(self, view: View) -> View:
+    def shown(self, view: View, llm: LLM | None) -> View:
         """Return the view without the omitted lines, and with every marker true. Return the same object if nothing
-        changed."""
+        changed. `llm`: the agent's model, if known."""
+        if llm is not None:
+            self._take_size(view.events, llm)
         self._take_up_sections(view.events)
         new = [e for e in view.events if isinstance(e, ObservationEvent) and e.id not in self._replacements]
         if new:
@@ -169,6 +172,13 @@ class _Reader:
             told = [as_told(*each) for each in zip(told, messages, repaired, strict=True)]
         same = all(a is b for a, b in zip(told, view.events, strict=True))
         return view if same else view.model_copy(update={"events": told})
+
+    def _take_size(self, events: Sequence[Any], llm: LLM) -> None:
+        """Record the model's name, and the size of the request that the newest action answers."""
+        self.session.use_model(model_name(llm))
+        answer = next((event.llm_response_id for event in reversed(events) if isinstance(event, ActionEvent)), "")
+        usages = (usage for usage in reversed(llm.metrics.token_usages) if usage.response_id == answer)
+        self.session.size.answered(prompt_tokens({"usage": next(usages, None)}) or 0, answer)
 
     def _take_up_sections(self, events: Sequence[Any]) -> None:
         """Record the sections that an earlier process put into summaries, if the store has them."""

@@ -91,6 +91,14 @@ function asList(cwd, messages) {
   return list
 }
 
+/** @param {PiMessage[]} messages @returns {Answered} */
+function newestAnswer(messages) {
+  const message = messages.findLast(({ role }) => role === "assistant")
+  if (message?.role !== "assistant") return {}
+  const { model, timestamp, usage } = message
+  return { model, answer: String(timestamp), prompt_tokens: usage.input + usage.cacheRead + usage.cacheWrite }
+}
+
 // Global, because the user and the project may both have this extension, and only one copy may serve a session.
 /** @type {Map<string, object>} */
 const owners = (/** @type {any} */ (globalThis)[Symbol.for("readcache.pi")] ??= new Map())
@@ -126,7 +134,7 @@ export default function (pi) {
     let session
     try {
       session = sessionOf(ctx)
-      const sent = session && (await readcache.request(session, asList(ctx.cwd, messages)))
+      const sent = session && (await readcache.request(session, asList(ctx.cwd, messages), newestAnswer(messages)))
       if (!sent) return
       const texts = sent.texts.values()
       const newest = messages.findLast(({ role }) => role === "compactionSummary")

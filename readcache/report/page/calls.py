@@ -24,7 +24,7 @@ from readcache.core.model.events import (
 from readcache.core.model.reply import Outcome, Reason
 from readcache.core.model.spans import Spans, merge_spans
 from readcache.core.model.text import split_lines
-from readcache.report.page.html import attributes, brief, escaped, marked_up, number, plural, tokens
+from readcache.report.page.html import attributes, brief, escaped, marked_up, number, plural
 from readcache.report.page.overview import link
 from readcache.report.page.timelines import Band, Gap, PageText, Step, Timeline
 
@@ -142,7 +142,7 @@ def time_line(timeline: Timeline, began: float) -> Iterator[str]:
     yield '<ol class="calls" role="list">\n'
     for step in timeline.steps:
         kinds, word = _kinds(step), _word(step)
-        yield f"<li{attributes(id=step.name, class_=' '.join(kinds), data_in_view=brief(tokens(step.sizes.in_view)))}>"
+        yield f"<li{attributes(id=step.name, class_=' '.join(kinds), data_in_view=brief(step.tokens_in_view))}>"
         yield f"<details><summary>{_line(step, word, began)}</summary>"
         yield '<div class="body">'
         yield from _body(step)
@@ -288,7 +288,7 @@ def _facts(step: Step, account: Account | None) -> str:
             facts.append(f"about {plural(account.tokens_saved, 'token')} saved net")
         elif account.tokens_saved:
             facts.append(f"about {plural(account.tokens_saved, 'token')} would have been saved")
-    facts.append(f"about {plural(tokens(step.sizes.in_view), 'token')} of tool results in view after it")
+    facts.append(f"about {plural(step.tokens_in_view, 'token')} of tool results in view after it")
     if step.pointed_from:
         facts.append(f"markers point here from {' '.join(map(link, step.pointed_from))}")
     return " · ".join(facts)

@@ -13,8 +13,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from typing import NamedTuple
 
-from readcache.core.model.tokens import count_by_chars
-
 _PLAIN = "\n\t\u200d"  # the last one joins the parts of an emoji and is invisible by itself
 # Each page starts with this text. A file that starts with it may be overwritten.
 BEGINNING = "<!doctype html>\n<!-- made by `readcache "
@@ -69,11 +67,6 @@ def brief(value: int) -> str:
 def plural(value: int, one: str) -> str:
     """Return the number and the noun: `1 call`, `2 calls`."""
     return f"{number(value)} {one if value == 1 else one + 's'}"
-
-
-def tokens(chars: int) -> int:
-    """Return an estimate of the tokens. The log has only characters."""
-    return count_by_chars.of_chars(chars)
 
 
 def whole_page(

@@ -6,7 +6,7 @@ Both drawings have a column for each step. So two marks in one column belong to 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 from readcache.core.model.events import Compacted, Rewound
@@ -23,7 +23,6 @@ from readcache.report.page.html import (
     steps_path,
     svg,
     ticks,
-    tokens,
 )
 from readcache.report.page.timelines import Step, Timeline
 
@@ -79,7 +78,7 @@ def overview(timeline: Timeline) -> Iterator[str]:
         yield f'<button type="button" data-zoom="{kind}" aria-label="{label}" title="{label}">{sign}</button>'
     yield '<button type="button" data-zoom="all">all</button>'
     yield '<p class="readout">Drag to zoom in. Click to go to a call.</p></div>'
-    yield from _context(timeline.steps)
+    yield from _context(timeline.steps, timeline.count.of_chars)
     rows, names = timeline.files, short_names([row.key for row in timeline.files])
     if rows:
         yield from _legend(rows)
@@ -92,8 +91,9 @@ def overview(timeline: Timeline) -> Iterator[str]:
     yield "</div>\n"
 
 
-def _context(steps: Sequence[Step]) -> Iterator[str]:
-    """Yield the drawing of the tokens after each step. Its areas cover one another, so the highest is drawn first."""
+def _context(steps: Sequence[Step], tokens: Callable[[int], int]) -> Iterator[str]:
+    """Yield the drawing of the tokens after each step. Its areas cover one another, so the highest is drawn first.
+    `tokens`: returns the tokens of so many characters."""
     sizes = [step.sizes for step in steps]
     most = max(one.in_view + one.spared for one in sizes)
     scale = ticks(tokens(most))

@@ -7,7 +7,7 @@ from datetime import date, timedelta
 from itertools import chain
 
 from readcache.core.model.reply import Reason
-from readcache.report import share
+from readcache.report import bars_caption, share
 from readcache.report.net import ESTIMATES, UNIT, fault_rates, net_of, net_paragraph
 from readcache.report.page.html import (
     HEIGHT,
@@ -67,7 +67,7 @@ def _gain_main(gain: Gain, price: float | None) -> Iterator[str]:
         nets = [net_of(totals) for totals in gain.windows.values()]
         rows = zip(_rows(gain.windows, [*gain.windows]), nets, strict=True)
         whole = [(*row, "too few calls" if net is None else number(net.tokens)) for row, net in rows]
-        yield from bar_table(("when", *_HEADS, f"net, {UNIT}"), whole)
+        yield from bar_table(("when", *_HEADS, f"net, {UNIT}"), whole, _caption(gain.windows))
     if days := gain.by.get("day"):
         yield "<h2>Omitted by day</h2>\n"
         yield from _days(days, gain.asked.today)
@@ -91,7 +91,7 @@ def _days(groups: Mapping[str, Totals], today: date) -> Iterator[str]:
     label = f"Tokens omitted on each of {number(len(days))} days: at most {number(max(saved))}, on {best.isoformat()}"
     yield from plot(len(days), scale, label, drawn_path("left", columns), (), ("tokens omitted", ""), below)
     yield '<details class="more"><summary>each day</summary>'
-    yield from bar_table(("day", *_HEADS), _rows(groups, sorted(groups, reverse=True)))
+    yield from bar_table(("day", *_HEADS), _rows(groups, sorted(groups, reverse=True)), _caption(groups))
     yield "</details>\n"
 
 
@@ -99,11 +99,16 @@ def _groups(title: str, dimension: str, groups: Mapping[str, Totals]) -> Iterato
     names = sorted(groups, key=lambda name: (-_saved(groups[name]), name))
     rows = [*_rows(groups, names)]
     yield f"<h2>{title}</h2>\n"
-    yield from bar_table((dimension, *_HEADS), rows[:OPEN_ROWS])
+    yield from bar_table((dimension, *_HEADS), rows[:OPEN_ROWS], _caption(groups))
     if rows[OPEN_ROWS:]:
         yield f'<details class="more"><summary>{number(len(rows) - OPEN_ROWS)} more</summary>'
-        yield from bar_table((dimension, *_HEADS), rows[OPEN_ROWS:])
+        yield from bar_table((dimension, *_HEADS), rows[OPEN_ROWS:], _caption(groups))
         yield "</details>\n"
+
+
+def _caption(groups: Mapping[str, Totals]) -> str:
+    most = max(map(_saved, groups.values()), default=0)
+    return bars_caption("tokens omitted", number(most)) if most > 0 else ""
 
 
 def _rows(groups: Mapping[str, Totals], names: list[str]) -> Iterator[tuple[Bar | str, ...]]:
@@ -180,7 +185,7 @@ def _barred(rows: Sequence[Sequence[str]], kind: str = "left") -> tuple[list[Seq
     barred: list[Sequence[Bar | str]] = [
         [Bar(cell, sizes[cell], kind=kind) for cell in row] if _are_shares(row) else row for row in rows
     ]
-    return barred, f"Bars: shares. The longest is {max(shares.values()):.1f} %." if shares else ""
+    return barred, bars_caption("shares", f"{max(shares.values()):.1f} %") if shares else ""
 
 
 def _are_shares(cells: Sequence[str]) -> bool:
@@ -204,7 +209,8 @@ def _tools(total: ReplayTotals, policies: Sequence[str], runs: Sequence[PolicyTo
     rows: list[Row] = []
     for (name, out), by_policy, length in zip(tools, saved, lengths([max(one) for one in saved]), strict=True):
         rows.append((Bar(name, length), number(total.calls_by_tool[name]), brief(out), *map(brief, by_policy)))
-    caption = "Bars: characters saved by the policy that saves the most."
+    most = max((max(one) for one in saved), default=0)
+    caption = bars_caption("characters saved by the policy that saves the most", number(most)) if most > 0 else ""
     yield from bar_table(("tool", "calls", "characters", *policies), rows, caption)
     if (rest := len(total.out_by_tool) - MOST_TOOLS) > 0:
         yield f"<p>And {plural(rest, 'more tool')}: --json has them all.</p>\n"

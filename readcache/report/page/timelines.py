@@ -19,8 +19,9 @@ from readcache.core.model.events import (
     SourceSpan,
     Wrote,
 )
-from readcache.core.model.records import event_for
+from readcache.core.model.records import counter_of, event_for
 from readcache.core.model.text import digest, digest_lines, split_lines
+from readcache.core.model.tokens import CountByChars
 from readcache.core.model.unconfirmed import shown_chars
 from readcache.report.page.context import Context, FileRow, Files, ViewSizes, left_out_of
 
@@ -80,6 +81,7 @@ class Step:
     pointed_from: list[Step] = field(default_factory=list)  # steps with markers that name this one
     gone: int = 0  # number of calls that left the conversation
     sizes: ViewSizes = field(default_factory=ViewSizes)
+    tokens_in_view: int = 0  # of tool results, after the step
     of: Step | None = None  # the call whose text this step amends
 
     @property
@@ -108,6 +110,7 @@ class Timeline:
     steps: list[Step]
     files: list[FileRow]
     markers: int
+    count: CountByChars  # of tokens, by the reader's model
 
 
 def timelines_of(records: Sequence[Record], agent_id: str = "") -> list[Timeline]:
@@ -136,6 +139,7 @@ class _TimelineMaker:
         """Return the timeline, from the reader's first event to its last."""
         indexes = [index for index, record in enumerate(records) if record.agent_id == self._agent_id]
         cursor, first, last = Cursor(records, self._agent_id), indexes[0], indexes[-1]
+        count = counter_of(records, self._agent_id)
         for index in range(last + 1):
             record = records[index]
             event = event_for(record, self._agent_id)
@@ -149,7 +153,8 @@ class _TimelineMaker:
             self._find_immediate_rereads(step, cursor.view.calls.immediate_rereads)
             self._files.take(event, step.at)
             step.sizes = self._context.after(cursor.view, event)
-        return Timeline(self._agent_id, self._steps, self._files.rows(), self._markers)
+            step.tokens_in_view = count.of_chars(step.sizes.in_view)
+        return Timeline(self._agent_id, self._steps, self._files.rows(), self._markers, count)
 
     def _step(self, record: Record, event: Event) -> Step:
         """Return the step of the event's call, or a new step if it has none."""

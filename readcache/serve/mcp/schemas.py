@@ -16,7 +16,7 @@ INSTRUCTIONS = (
 _KEEP = {"description": "Ids of the calls that are kept."}
 
 
-def _tool(name: str, title: str, text: str, hints: str, **takes: Schema) -> dict[str, Any]:
+def _tool(name: str, title: str, text: str, hints: str, /, **takes: Schema) -> dict[str, Any]:
     """Return a tool. `hints`: its true annotations, separated by blanks. `takes`: the parameters that a model may give
     to the method of this name, with changes of their schemas."""
     known = ("readOnly", "destructive", "idempotent", "openWorld")
@@ -52,6 +52,15 @@ TOOLS: list[dict[str, Any]] = [
         command={"minLength": 1, "description": "The command."},
         cwd={"description": "Working directory (default: the project)."},
         timeout={"default": 120, "description": "Seconds."},
+    ),
+    _tool(
+        "recall",
+        "See an earlier result",
+        "Shows the result of an earlier call as you were shown it, without running anything.",
+        "readOnly idempotent",
+        name={"description": "The name in a marker or a note, such as 7f3a91.12."},
+        first={"minimum": 1, "default": 1, "description": "The first line, from 1."},
+        last={"description": "The last line, inclusive (default: the end)."},
     ),
     _tool(
         "restore_plan",

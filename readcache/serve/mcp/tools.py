@@ -89,6 +89,10 @@ class McpTools:
         texts = [reply.text, ended if reply.exit_code or not reply.text else ""]
         return _result([text for text in texts if text], {**_account_of(reply), "exit_code": reply.exit_code})
 
+    async def _recall(self, call: McpCall, name: str, first: int = 1, last: int | None = None) -> Result:
+        reply = await asyncio.to_thread(call.session.recall, name, int(first), None if last is None else int(last))
+        return _result([reply.text], _account_of(reply))
+
     async def _restore_plan(self, call: McpCall, keep: Sequence[str] = (), **budget: int) -> Result:
         plan = await asyncio.to_thread(call.session.restore_plan, keep=keep, budget=Budget(**budget))
         return _result([plan.render()], plan.to_dict())

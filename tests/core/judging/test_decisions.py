@@ -223,6 +223,12 @@ def fresh(new: Sessions) -> Reply:
         return session.read(file.name, fresh=True, call_id="in doubt")
 
 
+def recalled(new: Sessions) -> Reply:
+    session = new()
+    session.observe("make test", text())
+    return session.run(f"readcache recall {session.tag}.1")
+
+
 def unstable(new: Sessions) -> Reply:
     session = new(root="/")
     with tempfile.NamedTemporaryFile("w+") as file, mock.patch("os.fstat", _restless(os.fstat)):
@@ -304,6 +310,7 @@ ROWS: list[tuple[Story, Outcome, Reason]] = [
     (written, F, Reason.WRITTEN),
     (insisted, F, Reason.INSISTED),
     (fresh, F, Reason.FRESH),
+    (recalled, F, Reason.RECALLED),
     (too_short, F, Reason.TOO_SHORT),
     (no_gain, F, Reason.NO_GAIN),
     (not_worth, F, Reason.NOT_WORTH),

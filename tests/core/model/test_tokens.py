@@ -70,6 +70,24 @@ def test_a_conversation_is_what_the_provider_counted_and_what_is_new() -> None:
     assert size.of(200) == 39_700, "something was cleared"
 
 
+def test_an_answer_counts_once_and_only_if_its_count_is_plausible() -> None:
+    size = ConversationTokens(least=1_000)
+    size.answered(40_000, "a1")
+    assert not size.is_known, "no request is known"
+    size.asked(500)
+    size.answered(40_000, "a1")
+    assert not size.is_known, "a1 answers an earlier request"
+    size.answered(41_000, "a2")
+    assert size.of(500) == 41_000
+    size.asked(9_000)
+    size.answered(41_000, "a2")
+    size.answered(0, "a3")
+    size.answered(4_000, "a4")
+    assert size.of(9_000) == 49_500, "a2 is known, a3 has no count, and a4 one without cached tokens"
+    size.answered(50_000)
+    assert size.of(9_000) == 50_000
+
+
 def test_turns_that_add_much_correct_the_count_and_a_compaction_forgets_them() -> None:
     size = ConversationTokens(least=1_000)
     for turn in range(4):

@@ -25,6 +25,7 @@ from readcache.testing.requests import markers
 from tests.real_hosts.examples_page import switched_on
 from tests.real_hosts.measured_script import STEPS, measure
 from tests.real_hosts.user_tools import check_settings, user_call, user_tools
+from tests.real_hosts.window import MARKS, MODEL, Provider
 
 Content = Any
 
@@ -208,6 +209,40 @@ def test_what_it_saves_is_measured(tmp_path: Path) -> None:
         return sum(len(text_of(part)) for part in sent if part.function_response)
 
     measure("google-adk", "google-adk", run_steps, tmp_path)
+
+
+class Counting(Script):
+    """A model whose provider counts its requests."""
+
+    model: str = MODEL
+    provider: Any = None
+
+    async def generate_content_async(self, llm_request: Any, stream: bool = False) -> AsyncIterator[Any]:
+        """What the model says next, and the size of the request."""
+        parts = [part for content in llm_request.contents for part in content.parts]
+        calls = [part.function_call.id for part in parts if part.function_call]
+        answered = [part.function_response.id for part in parts if part.function_response]
+        command = self.provider.command([*map(text_of, parts)], calls, answered)
+        self.answers = [[("bash", {"command": command})]] if command else []
+        usage = types.GenerateContentResponseUsageMetadata(prompt_token_count=self.provider.sizes[-1])
+        async for response in super().generate_content_async(llm_request, stream):
+            yield response.model_copy(update={"usage_metadata": usage})
+
+
+def test_results_are_cleared_before_a_window_is_full(tmp_path: Path) -> None:
+    model, plugin = Counting(provider=Provider(tmp_path)), ReadcachePlugin(str(tmp_path), clear=MARKS)
+    agent = LlmAgent(name="coder", model=model, tools=[*user_tools(tmp_path)])
+    runner = InMemoryRunner(agent=agent, app_name="window", plugins=[plugin])
+
+    async def run() -> None:
+        await runner.session_service.create_session(app_name="window", user_id="u", session_id="s")
+        asked = types.Content(role="user", parts=[types.Part(text="go on")])
+        async for _ in runner.run_async(user_id="u", session_id="s", new_message=asked):
+            pass
+        await plugin.close()
+
+    asyncio.run(run())
+    model.provider.check()
 
 
 def test_the_lines_of_the_page_switch_it_on(tmp_path: Path) -> None:

@@ -38,8 +38,9 @@ from readcache.hosts.langchain import ReadcacheMiddleware
 from readcache.testing.conformance import make_project
 from readcache.testing.hosts import Bash, Compact
 from readcache.testing.requests import markers
-from tests.real_hosts.langchain.agents import Clearing, LangChainHost, Script, ask, results, says, thread
+from tests.real_hosts.langchain.agents import Clearing, LangChainHost, Script, ask, results, says, text_of, thread
 from tests.real_hosts.user_tools import check_settings
+from tests.real_hosts.window import MARKS, MODEL, Provider
 
 # LangChain's shell leaves its pipes to the garbage collector.
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
@@ -57,6 +58,29 @@ def root(tmp_path: Path) -> Path:
 def agent_of(root: Path, model: Script, *middleware: Any, saver: Any = None, tools: Any = None) -> Any:
     tools = LangChainHost().tools(root) if tools is None else tools
     return create_agent(model, tools, middleware=list(middleware), checkpointer=saver)
+
+
+class Counting(Script):
+    """A model whose provider counts its requests."""
+
+    provider: Any = None
+    model: str = MODEL
+
+    def _generate(self, messages: list[BaseMessage], *_: Any, **__: Any) -> Any:
+        calls = [call["id"] for message in messages for call in getattr(message, "tool_calls", ())]
+        answered = [message.tool_call_id for message in messages if isinstance(message, ToolMessage)]
+        command = self.provider.command([*map(text_of, messages)], calls, answered)
+        answer = says(("bash", {"command": command})) if command else AIMessage("done")
+        size = self.provider.sizes[-1]
+        answer.usage_metadata = {"input_tokens": size, "output_tokens": 9, "total_tokens": size + 9}
+        self.answers = [answer]
+        return super()._generate(messages)
+
+
+def test_results_are_cleared_before_a_window_is_full(root: Path) -> None:
+    model = Counting(provider=Provider(root))
+    ask(agent_of(root, model, ReadcacheMiddleware(str(root), clear=MARKS)), {"recursion_limit": 200})
+    model.provider.check()
 
 
 # ------------------------------------------------------------ who reads

@@ -39,7 +39,7 @@ def agent_for(model: ScriptedModel, root: Path, inner: str = "litellm", wrapped:
     stands under `readcache:`; "config" names a file of mini's whose observation template is taken."""
     template = get_config_from_spec(config)["model"] if (config := ours.pop("config", "")) else {}
     shown = {key: template[key] for key in ("observation_template",) if key in template}
-    name = "openai/fake" if inner != "litellm_response" else "openai/responses/fake"
+    name = ours.pop("model_name", "openai/fake") if inner != "litellm_response" else "openai/responses/fake"
     kwargs = {"api_base": model.url}
     settings: dict[str, Any] = {"model_name": name, "model_class": inner, "model_kwargs": kwargs, **shown}
     outside: dict[str, Any] = {"cwd": str(root)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 import os
@@ -17,7 +18,7 @@ from typing import Any
 import pytest
 import yaml
 from mini_host import OURS, MiniHost, agent_for
-from minisweagent.exceptions import Submitted
+from minisweagent.exceptions import FormatError, Submitted
 from minisweagent.models import GLOBAL_MODEL_STATS, get_model
 from minisweagent.run.benchmarks import swebench
 from minisweagent.run.benchmarks.utils.batch_progress import RunBatchProgressManager
@@ -31,6 +32,7 @@ from readcache.testing.requests import markers
 from tests.real_hosts.chat_api import Json, ScriptedModel, result_chars
 from tests.real_hosts.measured import Run, compare
 from tests.real_hosts.user_tools import check_settings
+from tests.real_hosts.window import MODEL, ChatProvider
 
 SHOP = "".join(f"def item_{n}(count):\n    return count * {n} + {n * n} < {n}\n\n\n" for n in range(60))
 SUBMIT = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT && cat patch.txt"
@@ -429,7 +431,7 @@ def test_a_conversation_that_fills_its_window_is_compacted_and_goes_on(tmp_path:
 
 def test_what_a_compaction_put_back_is_not_read_twice(tmp_path: Path) -> None:
     repo = make_repo(tmp_path / "repo")
-    with ScriptedModel(summary="<summary>NEXT STEP: read on</summary>", window=WINDOW) as model:
+    with ScriptedModel(summary="<summary>TASK: go on\nNEXT STEP: read on</summary>", window=WINDOW) as model:
         long_work(model)
         run_mini(model, repo, compacting(tmp_path / "ours.yaml"))
     shown = [text for request in model.requests for text in results(request)]
@@ -438,10 +440,21 @@ def test_what_a_compaction_put_back_is_not_read_twice(tmp_path: Path) -> None:
 
 def test_a_model_that_says_too_long_is_asked_again(tmp_path: Path) -> None:
     repo = make_repo(tmp_path / "repo")
-    with ScriptedModel(summary="<summary>NEXT STEP: read on</summary>", window=WINDOW) as model:
+    with ScriptedModel(summary="<summary>TASK: go on\nNEXT STEP: read on</summary>", window=WINDOW) as model:
         long_work(model)
         trajectory = run_mini(model, repo, compacting(tmp_path / "ours.yaml", window=1_000_000))
     assert trajectory["info"]["exit_status"] == "Submitted"
+
+
+def test_results_are_cleared_before_a_window_is_full(tmp_path: Path) -> None:
+    model = ChatProvider(tmp_path, "bash")
+    with model:
+        agent = agent_for(model, tmp_path, clear=True, model_name=f"openai/{MODEL}")
+        agent.add_messages(agent.model.format_message(role="user", content="Do it."))
+        with contextlib.suppress(FormatError):  # the last answer has no command
+            while True:
+                agent.step()
+    model.provider.check()
 
 
 def test_without_a_window_nothing_is_compacted(tmp_path: Path) -> None:

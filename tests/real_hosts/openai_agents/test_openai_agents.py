@@ -36,7 +36,8 @@ from readcache import Mode, Policy
 from readcache.core.model.policy import PRESETS
 from readcache.hosts.openai_agents import ReadcacheFilter
 from readcache.testing.requests import markers
-from tests.real_hosts.openai_agents.agents_host import make_tools
+from tests.real_hosts.openai_agents.agents_host import make_tools, texts_of
+from tests.real_hosts.window import MARKS, MODEL, Provider
 
 LINES = [f"def item_{n}(count: int) -> float:  # number {n} of the shop" for n in range(1, 61)]
 TEXT = "\n".join(LINES) + "\n"
@@ -377,6 +378,23 @@ def test_a_preset_is_chosen_by_an_argument_or_in_the_environment(
     steps = [[bash("cat shop.py", "a")], [bash(edit, "b")], [bash("cat shop.py", "c")]]
     shown = results(asyncio.run(run(root, steps, config(root, **given)))[0])["c"]
     assert ("number seven" in shown, bool(markers(shown))) == (True, preset != "default")
+
+
+def test_results_are_cleared_before_a_window_is_full(root: Path) -> None:
+    """A filter sees no answer and so no usage. It knows the model's name."""
+    provider = Provider(root)
+    model = ScriptedModel([*([bash(provider.read(n), f"c{n}")] for n in range(46)), DONE])
+    model.model_name = MODEL
+    agent = Agent(name="coder", model=model, tools=make_tools(root))
+    asyncio.run(Runner.run(agent, "go on", run_config=config(root, clear=MARKS), max_turns=60))
+    for request in model.calls:
+        kinds = [(item.get("type"), item.get("call_id")) for item in request.input]
+        calls, answered = (
+            [name for kind, name in kinds if kind == wanted] for wanted in ("function_call", "function_call_output")
+        )
+        if not provider.is_done:
+            provider.command(texts_of(request.input), calls, answered)
+    provider.check(is_exact=False)
 
 
 def test_the_lines_of_the_page_switch_it_on(root: Path) -> None:

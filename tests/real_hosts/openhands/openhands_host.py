@@ -24,8 +24,8 @@ CONTROLS = re.compile(r"\x1b\[\?2004[lh]")
 SUMMARY = "SUMMARY: the shop was looked at."
 
 
-def llm_of(model: ScriptedModel, usage: str = "agent") -> Any:
-    return LLM(model="openai/fake", api_key="none", base_url=model.url, usage_id=usage, num_retries=0)
+def llm_of(model: ScriptedModel, usage: str = "agent", name: str = "fake") -> Any:
+    return LLM(model=f"openai/{name}", api_key="none", base_url=model.url, usage_id=usage, num_retries=0)
 
 
 def conversation_in(root: Path, model: ScriptedModel, *, on: bool, terminal: str = "subprocess", **ours: Any) -> Any:
@@ -33,10 +33,11 @@ def conversation_in(root: Path, model: ScriptedModel, *, on: bool, terminal: str
     inner = ours.pop("inner", None) or LLMSummarizingCondenser(
         llm=llm_of(model, "condenser"), max_size=200, keep_first=1
     )
+    llm = llm_of(model, name=ours.pop("model_name", "fake"))
     more = {name: ours.pop(name) for name in ("persistence_dir", "conversation_id") if name in ours}
     condenser = ReadcacheCondenser(inner=inner, root=str(root), **ours) if on else inner
     tools = [Tool(name=TerminalTool.name, params={"terminal_type": terminal}), Tool(name=FileEditorTool.name)]
-    agent = Agent(llm=llm_of(model), tools=tools, condenser=condenser, include_default_tools=["FinishTool"])
+    agent = Agent(llm=llm, tools=tools, condenser=condenser, include_default_tools=["FinishTool"])
     return LocalConversation(agent, workspace=str(root), visualizer=None, stuck_detection=False, **more)
 
 

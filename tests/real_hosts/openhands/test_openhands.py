@@ -25,6 +25,7 @@ from tests.real_hosts.chat_api import Json, ScriptedModel, result_chars
 from tests.real_hosts.measured import Run, compare
 from tests.real_hosts.openhands.openhands_host import SUMMARY, _merged, ask, conversation_in, is_lost, llm_of
 from tests.real_hosts.user_tools import check_settings
+from tests.real_hosts.window import MARKS, MODEL, ChatProvider
 
 SHOP = "".join(f"def item_{n}(count):  # of the shop, with a few words\n" for n in range(60))
 Call = tuple[str, Json]
@@ -139,13 +140,13 @@ def test_a_failure_of_ours_costs_the_agent_nothing(
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("a bug of ours")
 
-    for name in ("observe", "observe_read", "mend", "restore_plan"):
+    for name in ("answer", "mend", "restored_section"):
         monkeypatch.setattr(Session, name, fail)
         conversation = conversation_in(root, model, on=True)
         shown = play(conversation, model, (view(root),), (view(root),))
         conversation.condense()
         assert "item_59(" in shown[0], name
-        assert "item_59(" in shown[1] or name in ("observe", "restore_plan")
+        assert "item_59(" in shown[1] or name == "restored_section"
         conversation.close()
 
 
@@ -305,6 +306,18 @@ def test_with_tmux_markers_name_no_lines_of_files(model: ScriptedModel, root: Pa
     found = markers("".join(shown))
     assert not [marker for marker in found if "shop.py line" in marker or "FILE_UNCHANGED" in marker]
     conversation.close()
+
+
+def test_results_are_cleared_before_a_window_is_full(root: Path) -> None:
+    model = ChatProvider(root, "terminal")
+    with model:
+        conversation = conversation_in(root, model, on=True, clear=MARKS, model_name=MODEL, inner=NotingCondenser())
+        try:
+            conversation.send_message("Go on.")
+            conversation.run()
+        finally:
+            conversation.close()
+    model.provider.check()
 
 
 def test_counters_and_replies_are_told(model: ScriptedModel, root: Path) -> None:

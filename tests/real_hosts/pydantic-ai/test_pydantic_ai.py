@@ -23,6 +23,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.toolsets import FunctionToolset
+from pydantic_ai.usage import RequestUsage
 
 from readcache import Marks, Policy
 from readcache.hosts.pydantic_ai import ReadcacheCapability
@@ -32,6 +33,7 @@ from readcache.testing.requests import markers
 from tests.real_hosts.examples_page import switched_on
 from tests.real_hosts.measured_script import STEPS, measure
 from tests.real_hosts.user_tools import check_settings, user_call, user_tools
+from tests.real_hosts.window import MARKS, MODEL, Provider
 
 
 class PydanticHost:
@@ -310,6 +312,23 @@ def test_a_result_that_is_no_text_is_left_alone(root: Path) -> None:
     asyncio.run(Agent(FunctionModel(answer), tools=[shop], capabilities=ours).run("the task"))
     parts = [part for message in sent[-1] for part in message.parts if isinstance(part, ToolReturnPart)]
     assert [part.content for part in parts] == [{"text": SHOP}] * 2
+
+
+def test_results_are_cleared_before_a_window_is_full(root: Path) -> None:
+    provider, ours = Provider(root), ReadcacheCapability(str(root), clear=MARKS)
+
+    def answer(messages: list[ModelMessage], _: Any) -> ModelResponse:
+        parts = [part for message in messages for part in message.parts]
+        calls = [part.tool_call_id for part in parts if isinstance(part, ToolCallPart)]
+        command = provider.command([*map(_text, parts)], calls, [*results(messages)])
+        said: Any = bash(command, f"c{len(calls)}") if command else TextPart("done")
+        return ModelResponse(parts=[said], usage=RequestUsage(input_tokens=provider.sizes[-1], output_tokens=9))
+
+    agent: Agent[None, str] = Agent(
+        FunctionModel(answer, model_name=MODEL), tools=user_tools(root), capabilities=[ours]
+    )
+    asyncio.run(agent.run("the task"))
+    provider.check()
 
 
 def test_the_lines_of_the_page_switch_it_on(root: Path) -> None:

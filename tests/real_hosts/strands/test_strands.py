@@ -26,6 +26,7 @@ from readcache.testing.requests import markers
 from tests.real_hosts.examples_page import switched_on
 from tests.real_hosts.measured_script import STEPS, measure
 from tests.real_hosts.user_tools import check_settings, user_call, user_tools
+from tests.real_hosts.window import MARKS, MODEL, Provider
 
 Messages = list[Any]
 CLEARED = [{"text": "[cleared]"}]
@@ -257,6 +258,38 @@ def test_a_conversation_that_another_process_takes_up_is_sent_as_before(root: Pa
     assert sent[1][:2] == sent[0]
     assert markers(sent[1][1])
     assert markers(sent[1][2])
+
+
+class Counting(Script):
+    """A model whose provider counts its requests."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__()
+        self.provider = Provider(root)
+
+    def get_config(self) -> dict[str, Any]:
+        """Its name."""
+        return {"model_id": MODEL}
+
+    async def stream(self, messages: Messages, *_: Any, **__: Any) -> AsyncIterator[Any]:
+        """What the model says next, and the size of the request."""
+        blocks = [block for message in messages for block in message["content"]]
+        calls = [block["toolUse"]["toolUseId"] for block in blocks if "toolUse" in block]
+        answered = [block["toolResult"]["toolUseId"] for block in blocks if "toolResult" in block]
+        command = self.provider.command([*map(text_of, blocks)], calls, answered)
+        self.answers = [[("bash", {"command": command})]] if command else []
+        async for event in super().stream(messages):
+            yield event
+        size = self.provider.sizes[-1]
+        usage = {"inputTokens": size, "outputTokens": 9, "totalTokens": size + 9, "cacheReadInputTokens": size - 99}
+        yield {"metadata": {"usage": usage, "metrics": {"latencyMs": 1}}}
+
+
+def test_results_are_cleared_before_a_window_is_full(root: Path) -> None:
+    model = Counting(root)
+    manager = NullConversationManager()
+    agent_of(root, model, plugins=[ReadcacheAgentPlugin(str(root), clear=MARKS)], conversation_manager=manager)("go on")
+    model.provider.check()
 
 
 def test_the_lines_of_the_page_switch_it_on(root: Path) -> None:

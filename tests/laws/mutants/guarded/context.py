@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from readcache.context import clearing, compaction, formed, notes, split, summary
 from readcache.context.file_map import edits, file_map
-from readcache.context.formed import sendable, well_formed
+from readcache.context.formed import repaired_each, sendable
 from readcache.context.pruner import prune, prune_messages, repair_list
 from readcache.context.summary import known_lines, summary_in
 from readcache.context.superseded import KeptResults, LaterReads, first_that_pays
@@ -118,7 +118,7 @@ CONTEXT = (
     ),
     guarded(
         "a torn list is sent to the API",
-        instead(well_formed, lambda messages: messages),
+        instead(repaired_each, lambda messages, **_: list(messages)),
         "context/test_never_stuck.py::test_the_results_of_a_batch_under_way_may_still_come",
     ),
     guarded(

@@ -1,0 +1,82 @@
+"""Keep a compactor's condensations in the session's log, so that another process gets the same list.
+
+The log gets names, digests, places, notes and summaries, and no other text of the conversation. It has the restored
+sections already. A condensation that needs a text which is not stored is marked, and is not applied from the log.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from readcache.context.condensation import Condensation
+from readcache.context.pruner import PruneRules, Work, with_knowledge
+from readcache.core.judging.protect import shows_lines_of
+from readcache.core.messages.messages import Message
+from readcache.core.model.errors import StoreError, UsageError
+from readcache.core.model.events import Condensed, Delivered, Origin
+from readcache.core.model.secrets import contains_secret
+
+if TYPE_CHECKING:
+    from readcache.session import Session
+
+NOT_STORED = "not stored"  # `version` of a condensation that lacks a text
+_WORDS = re.compile(r"[^\s=:,;\"'()\[\]{}]{6,}")  # shorter words are in any summary
+
+
+def sections_of(session: Session) -> dict[str, str]:
+    """Return the ID of each visible restored section, by its text."""
+    restored = (d.event for d in session.view.deliveries if d.event.origin is Origin.RESTORED)
+    return {event.text: event.call_id for event in restored}
+
+
+def log_condensation(session: Session, made: Condensation, number: int, before: Sequence[Message]) -> bool:
+    """Log a condensation that comes after `number` others. `before`: the messages before it. Return False if its
+    summary may contain a secret, so that it was not stored."""
+    if not session.may_shorten:
+        return True
+    data = {**replace(made, section=None).to_dict(), "section": None}
+    has_secret = made.summary is not None and _shows_secret(session, made.summary, before)
+    lines = {line for each in made.changes for line in each.note.split("\n") if line}
+    is_known = lines <= set(session.markers_in("\n".join(sorted(lines))))
+    if has_secret or not is_known or made.restored == "":
+        data = {"id": made.id, "version": NOT_STORED}
+    event = Condensed(number, json.dumps(data))
+    session.reader.tell("", lambda _: [event])
+    return not has_secret
+
+
+def _shows_secret(session: Session, summary: str, before: Sequence[Message]) -> bool:
+    """Return True if the summary contains a certain secret, or a word of a protected result."""
+    if contains_secret(summary) or shows_lines_of(session.policy.protected, summary):
+        return True
+    work = Work(before, (), with_knowledge(PruneRules(), before, session))
+    protected = (one.text for one in work.results if one.is_protected)
+    return any(word in summary for text in protected for word in _WORDS.findall(text))
+
+
+def logged_condensations(session: Session) -> list[Condensation]:
+    """Return the condensations in the log of this reader, in order. One that is not complete has a version that no
+    list accepts. Return [] if the log cannot be read."""
+    try:
+        events = [record.event for record in session.events() if record.agent_id == session.agent_id]
+    except StoreError:
+        return []
+    sections = {e.call_id: e.text for e in events if isinstance(e, Delivered) and e.origin is Origin.RESTORED}
+    found: list[Condensation] = []
+    for event in events:
+        if isinstance(event, Condensed):
+            found[event.number :] = [_read(event.data, sections)]
+    return found
+
+
+def _read(data: str, sections: dict[str, str]) -> Condensation:
+    given = json.loads(data)
+    try:
+        made = Condensation.from_dict(given)
+        return replace(made, section=sections.get(made.restored)) if made.restored is not None else made
+    except UsageError:
+        return Condensation(id=str(given.get("id")), version=0, why="unknown")
