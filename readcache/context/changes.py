@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -156,4 +157,14 @@ def _splices(old: str, new: str) -> Iterator[tuple[int, int, str]]:
         starts.append(starts[-1] + len(line))
     for what, first, last, new_first, new_last in runs:
         if what != "equal":
-            yield starts[first], starts[last], "".join(b_left[new_first:new_last])
+            yield _trimmed(old, starts[first], starts[last], "".join(b_left[new_first:new_last]))
+
+
+def _trimmed(old: str, first: int, last: int, note: str) -> tuple[int, int, str]:
+    """Return the splice of the middle of a long line if both ends stay, otherwise the same splice."""
+    before = old[first:last]
+    head = len(posixpath.commonprefix([before, note]))
+    tail = len(posixpath.commonprefix([before[head:][::-1], note[head:][::-1]]))
+    if head + tail <= len(note) // 2:
+        return first, last, note
+    return first + head, last - tail, note[head : len(note) - tail]

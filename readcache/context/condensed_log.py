@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from readcache.session import Session
 
 NOT_STORED = "not stored"  # `version` of a condensation that lacks a text
-_WORDS = re.compile(r"[^\s=:,;\"'()\[\]{}]{6,}")  # shorter words are in any summary
+_VALUE = re.compile(r"[=:]\s*[\"']?([^\s\"',;]+)")
+LEAST_SECRET = 6  # characters; shorter lines and values of a protected text are in any summary
 
 
 def sections_of(session: Session) -> dict[str, str]:
@@ -50,12 +51,13 @@ def log_condensation(session: Session, made: Condensation, number: int, before: 
 
 
 def _shows_secret(session: Session, summary: str, before: Sequence[Message]) -> bool:
-    """Return True if the summary contains a certain secret, or a word of a protected result."""
+    """Return True if the summary contains a certain secret, or a line or value of a protected result."""
     if contains_secret(summary) or shows_lines_of(session.policy.protected, summary):
         return True
     work = Work(before, (), with_knowledge(PruneRules(), before, session))
     protected = (one.text for one in work.results if one.is_protected)
-    return any(word in summary for text in protected for word in _WORDS.findall(text))
+    parts = {part.strip() for text in protected for part in (*text.splitlines(), *_VALUE.findall(text))}
+    return any(part in summary for part in parts if len(part) >= LEAST_SECRET)
 
 
 def logged_condensations(session: Session) -> list[Condensation]:

@@ -70,7 +70,7 @@ class Replay:
         self.asked += 1
         if self.asked % 4 == 0:
             raise RuntimeError("overloaded")
-        return f"<analysis>hm</analysis><summary>STATE: summary {self.asked}\nNEXT STEP: go on</summary>"
+        return f"<analysis>hm</analysis><summary>TASK: summary {self.asked}\nNEXT STEP: go on</summary>"
 
     def run(self, records: Sequence[Record]) -> Iterator[tuple[How, int, int]]:
         """What each compaction did, and the tokens before and after."""

@@ -188,3 +188,14 @@ def test_no_other_text_of_the_conversation_is_stored(shape: str, tmp_path: Path)
     assert len(stored) == len(compactor.condensations) > 1
     assert "says something that no other line says" not in "".join(stored)
     assert max(map(len, stored)) < 6_000
+
+
+def test_the_ends_of_one_long_line_are_not_stored(tmp_path: Path) -> None:
+    with opened(tmp_path) as session:
+        whole = commands("openai", session, ("curl x", "word " * 20_000), ("ls", "a\n"), ("true", "b\n"), ("id", "c\n"))
+        kept = Compactor(session, Model(), trigger_tokens=12_000).ready(whole)
+    with opened(tmp_path) as session:
+        (stored,) = [record.event.data for record in session.events() if isinstance(record.event, Condensed)]
+        assert len(stored) < 1_000
+        assert "word" not in stored
+        assert Compactor(session, None, trigger_tokens=12_000).resume(whole) == kept != whole
