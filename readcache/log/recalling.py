@@ -35,7 +35,7 @@ def answered_recall(call: Call, log: Log, rules: Rules, *, local: bool) -> Call:
         text, code = recalled_text(log, rules, asked, local=local), 0
     except UsageError as error:
         text, code = f"readcache: {error}\n", 1
-    # The text is no source, so no later marker names it.
+    # The text is not a source, so later markers never name it.
     answered = replace(call, output=text, exit_code=code, head="", tail="", reading=Reading())
     return replace(answered, skip_reason=Reason.RECALLED, complete=True)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from readcache.core.judging.marker import name_in
 from readcache.testing.hosts import Bash, Compact, Read
 from readcache.testing.requests import markers
 from tests.real_hosts.claude_cli import Chat, Talk, conversation, environment, program, switch_on
@@ -327,3 +328,16 @@ def test_doctor_says_so_and_uninit_leaves_nothing(tmp_path: Path) -> None:
         chat.step(CAT)
         (shown,) = chat.step(CAT)
     assert not markers(shown)
+
+
+@pytest.mark.parametrize("way", ["--user", "--project"])
+def test_a_recall_is_answered_by_the_plugin_or_the_hook(tmp_path: Path, way: str) -> None:
+    with conversation(tmp_path / "p", way=way) as chat:
+        chat.step(CAT)
+        (shown,) = chat.step(CAT)
+        chat.seen(Compact())
+        (recalled,) = chat.step(Bash(f"readcache recall {name_in(markers(shown)[0])}"))
+        (refused,) = chat.step(Bash("readcache recall 0000.1"))
+        text = (chat.root / "shop.py").read_text()
+    assert recalled.startswith(text.rstrip())
+    assert refused.startswith("readcache: no call 0000.1")

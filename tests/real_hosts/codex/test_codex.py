@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from readcache.core.model.text import session_tag
+from readcache.log.store import open_store
 from readcache.testing.conformance import Conformance, make_project
 from readcache.testing.hosts import Bash, Compact, Edit, Step
 from readcache.testing.requests import markers
@@ -166,3 +170,24 @@ def test_what_it_saves_is_measured(tmp_path: Path) -> None:
 
 def test_doctor_proves_with_a_scripted_model_that_its_copy_changed() -> None:
     check_fire("codex")
+
+
+class Recall(Bash):
+    """The recall of a conversation's second call. Its name is known only once Codex has chosen the session's ID."""
+
+    def __getattribute__(self, name: str) -> Any:
+        if name != "command":
+            return super().__getattribute__(name)
+        with contextlib.closing(open_store(super().__getattribute__(name))) as store:
+            (session_id, *_) = next(iter(store.sessions()), ("",))
+        return f"readcache recall {session_tag(session_id)}.2"
+
+
+def test_a_recall_is_answered_by_the_hook(tmp_path: Path) -> None:
+    root, store = project(tmp_path), tmp_path / "store.db"
+    steps: list[Step] = [(CAT,), (CAT,), Compact(), (Recall(str(store)),)]
+    host = CodexHost(store=store, sandbox="danger-full-access")
+    seen = host.converse(root, steps, on=True)
+    assert markers(seen[1].results[0])
+    assert seen[3].results[0] == f"Process exited with code 0\nOutput:\n{(root / 'shop.py').read_text()}"
+    assert host.failures == ""

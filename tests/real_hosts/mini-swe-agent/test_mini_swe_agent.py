@@ -24,6 +24,7 @@ from minisweagent.run.benchmarks import swebench
 from minisweagent.run.benchmarks.utils.batch_progress import RunBatchProgressManager
 
 from readcache import Reply, Session
+from readcache.core.judging.marker import name_in
 from readcache.hosts.host import InstallTarget, OwnFile
 from readcache.hosts.mini_swe_agent import ReadcacheEnvironment, ReadcacheModel
 from readcache.hosts.mini_swe_agent.adapter import HOST
@@ -485,3 +486,16 @@ def test_replies_are_told(tmp_path: Path) -> None:
     ours.execute({"command": "echo hello"})
     assert [reply.text for reply in heard] == ["hello\n"]
     assert ours.stats()["calls"] == 1
+
+
+@pytest.mark.parametrize("wrapped", ["model", "environment"])
+def test_a_recall_is_answered_where_the_sandbox_has_no_readcache(
+    model: ScriptedModel, repo: Path, wrapped: str
+) -> None:
+    play(model, ("cat shop.py",), ("cat shop.py",))
+    agent = agent_for(model, repo, wrapped=wrapped)
+    agent.env.config.env["PATH"] = "/usr/bin:/bin"
+    agent.messages = [{"role": "user", "content": "Look."}]
+    name = name_in(markers([agent.step()[0], agent.step()[0]][1]["content"])[0])
+    play(model, (f"readcache recall {name} 3-40",))
+    assert "".join(SHOP.splitlines(keepends=True)[2:40]) in agent.step()[0]["content"]

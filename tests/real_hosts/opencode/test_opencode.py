@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from readcache import Session
+from readcache.core.judging.marker import name_in
 from readcache.testing.conformance import make_project
 from readcache.testing.hosts import Bash, Clear, Compact, Delegate, Edit, Read, Seen, Step
 from readcache.testing.requests import markers
@@ -382,3 +383,12 @@ def test_what_it_saves_is_measured(running: Opencode, tmp_path: Path) -> None:
 
 def test_doctor_proves_with_a_scripted_model_that_its_copy_changed() -> None:
     check_fire("opencode")
+
+
+def test_a_recall_is_answered_by_the_plugin(project: Opencode) -> None:
+    install(project.root, PROGRAM, is_user=False)
+    talk = Conversation(project)
+    seen = talk.run_steps([(CAT,), (CAT,), Compact()])
+    name = name_in(markers(seen[1].results[0])[0])
+    (recalled,) = talk.run_steps([(Bash(f"readcache recall {name}"),)])
+    assert recalled.results[0].rstrip() == (project.root / "shop.py").read_text().rstrip()
