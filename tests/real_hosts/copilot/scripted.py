@@ -101,8 +101,9 @@ class Model:
 
 
 def cli_version() -> str:
-    """The version of the CLI on PATH."""
-    said = subprocess.run(["copilot", "--version"], capture_output=True, text=True, check=True).stdout
+    """The version of the CLI on PATH. Without the variable, an older one starts a newer one that it finds."""
+    env = os.environ | {"COPILOT_AUTO_UPDATE": "false"}
+    said = subprocess.run(["copilot", "--version"], env=env, capture_output=True, text=True, check=True).stdout
     return said.split()[3].rstrip(".")
 
 
