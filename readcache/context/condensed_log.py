@@ -7,7 +7,6 @@ sections already. A condensation that needs a text which is not stored is marked
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -17,15 +16,11 @@ from readcache.context.pruner import PruneRules, Work, with_knowledge
 from readcache.core.judging.protect import shows_lines_of
 from readcache.core.messages.messages import Message
 from readcache.core.model.errors import StoreError, UsageError
-from readcache.core.model.events import Condensed, Delivered, Origin
-from readcache.core.model.secrets import contains_secret
+from readcache.core.model.events import NOT_STORED, Condensed, Delivered, Origin
+from readcache.core.model.secrets import contains_secret, quotable_in
 
 if TYPE_CHECKING:
     from readcache.session import Session
-
-NOT_STORED = "not stored"  # `version` of a condensation that lacks a text
-_VALUE = re.compile(r"[=:]\s*[\"']?([^\s\"',;]+)")
-LEAST_SECRET = 6  # characters; shorter lines and values of a protected text are in any summary
 
 
 def sections_of(session: Session) -> dict[str, str]:
@@ -56,8 +51,7 @@ def _shows_secret(session: Session, summary: str, before: Sequence[Message]) -> 
         return True
     work = Work(before, (), with_knowledge(PruneRules(), before, session))
     protected = (one.text for one in work.results if one.is_protected)
-    parts = {part.strip() for text in protected for part in (*text.splitlines(), *_VALUE.findall(text))}
-    return any(part in summary for part in parts if len(part) >= LEAST_SECRET)
+    return any(part in summary for text in protected for part in quotable_in(text))
 
 
 def logged_condensations(session: Session) -> list[Condensation]:
