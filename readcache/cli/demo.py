@@ -76,8 +76,8 @@ An agent's commands, and what the agent sees of each. `=>` says what readcache
 made of the output, and why. `⋮` shortens this page, not what the agent sees.
 """
 NEXT = """\
-Next: `readcache init claude-code` (codex, copilot, gemini, kilo, opencode, pi) switches it on;
-`readcache replay` says what your own conversations would have been spared."""
+Next: `readcache init claude-code` (codex, copilot, kilo, opencode, pi) enables it for an agent;
+`readcache replay` estimates what it would have saved in your own conversations."""
 
 
 def demo_command(options: argparse.Namespace, __: Settings) -> int:
@@ -94,8 +94,8 @@ def demo_command(options: argparse.Namespace, __: Settings) -> int:
             _show(session, command, env)
         counts = session.stats()
     printed, shown, saved = (counts[name] for name in ("output_chars", "shown_chars", "tokens_saved"))
-    say(f"{len(COMMANDS)} commands printed {printed:,} characters. The agent was sent {shown:,},")
-    _say_all(f"and has every line in view. That saves {saved} tokens, without those it asked for again.\n\n{NEXT}")
+    say(f"{len(COMMANDS)} commands printed {printed:,} characters. The agent was sent {shown:,}, and can see")
+    _say_all(f"every line. That saves {saved} tokens. Lines that it requested again count as not saved.\n\n{NEXT}")
     if options.keep:
         say(f"The sample is in {options.keep}: the examples of docs/python.md run there.")
     return 0

@@ -61,14 +61,15 @@ def replayed() -> dict[str, Any]:
 
 def headline() -> str:
     """The first figures that a visitor reads."""
-    found, of_bill = replayed(), json.loads(BILLED.read_text(encoding="utf-8"))["policies"]
+    found, billed = replayed(), json.loads(BILLED.read_text(encoding="utf-8"))
     default, most, wrong = found["policies"]["default"], found["policies"]["max"], _wrong(found)
-    least, greatest = (_percent(of_bill[name]["bill"], 1) for name in ("default", "max"))
+    least, greatest = (_percent(billed["policies"][name]["bill"], 1) for name in ("default", "max"))
     return _paragraph(
         f"In {found['calls']:,} recorded calls of {NUMBERS[len(found['agents'])]} coding agents, readcache omitted "
-        f"{_percent(default['plain'], 0)} of all tool output ({_percent(most['plain'], 0)} with everything switched "
-        f"on), and {_percent(default['bound'], 0)} of the lines that agents read again. **{wrong}.** That is "
-        f"[{least.removesuffix(' %')} to {greatest}](docs/measuring.md) of the bill: one to two dollars in a hundred."
+        f"{_percent(default['plain'], 0)} of all tool output ({_percent(most['plain'], 0)} with the preset `max`), and "
+        f"{_percent(default['bound'], 0)} of the lines that agents read again and could still see. **{wrong}.** In "
+        f"{billed['sessions']:,} other conversations, it would have saved [{least.removesuffix(' %')} to "
+        f"{greatest}](docs/measuring.md) of the bill."
     )
 
 
@@ -77,11 +78,11 @@ def reread() -> str:
     found = replayed()
     ours, exact = _percent(found["policies"]["default"]["bound"], 0), _percent(found["exact_bound"], 0)
     return _paragraph(
-        f"`default` omitted {ours} of the lines that agents read again and could still see (the cache {exact}). An "
-        "independent parser counted them in characters. It counts no lines that were shown in a search, a diff or a "
-        "command. `delta` and `max` also omit lines that this count does not have. "
-        f"**{_wrong(found)}**: a program that uses only the public interface keeps the agent's context itself, and "
-        "checks every omission against it."
+        f"Agents often read lines of files that they could still see. `default` omitted {ours} of these lines, by "
+        f"their characters, and a cache keyed on the exact request omitted {exact}. A parser that is not part of readcache "
+        "counted the lines. It counts a line only if an earlier read of the file had shown it, and not if a search, a "
+        f"diff or the agent's own command had. **{_wrong(found)}**: a separate program keeps its own record of the "
+        "agent's conversation, and checked every omission against it."
     )
 
 
@@ -115,10 +116,9 @@ def bill() -> str:
         for name in SETTINGS
     ]
     sizes = f"{found['sessions']:,} conversations, {found['requests']:,} requests, {found['prompt'] / 1e6:,.0f} million"
-    facts = _paragraph(
-        f"{found['transcripts']}: {sizes} tokens of input. The bill counts the "
-        f"{found['sessions'] - found['unpriced_sessions']:,} conversations with a model whose prices are known."
-    )
+    priced = found["sessions"] - found["unpriced_sessions"]
+    which = "all of them" if priced == found["sessions"] else f"the {priced:,} whose model has a known price"
+    facts = _paragraph(f"{found['transcripts']}: {sizes} tokens of input. The bill counts {which}.")
     return f"{table(head, rows)}\n{facts}\n"
 
 
