@@ -76,7 +76,7 @@ An agent's commands, and what the agent sees of each. `=>` says what readcache
 made of the output, and why. `⋮` shortens this page, not what the agent sees.
 """
 NEXT = """\
-Next: `readcache init claude-code` (codex, kilo, opencode, pi) enables it for an agent;
+Next: `readcache init claude-code` (codex, copilot, kilo, opencode, pi) enables it for an agent;
 `readcache replay` estimates what it would have saved in your own conversations."""
 
 

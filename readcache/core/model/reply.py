@@ -39,8 +39,8 @@ class Reason(enum.Enum):
     # something was omitted
     COVERED = "covered", "every line of it is visible already, byte for byte"
     OVERLAP = "overlap", "some of its lines are visible already, byte for byte"
-    UNCHANGED_LINES = "unchanged_lines", "the file changed, and the lines left out are those that did not"
-    IDENTICAL = "identical", "one earlier result holds the very same output"
+    UNCHANGED_LINES = "unchanged_lines", "the file changed, but the omitted lines did not"
+    IDENTICAL = "identical", "an earlier result contains identical output"
     REPEATED_LINES = "repeated_lines", "runs of its lines are visible already, byte for byte"
     # nothing was omitted, as the rules demand
     NOT_SEEN = "not_seen", "nothing of it was visible yet, so all of it was shown"
@@ -55,7 +55,7 @@ class Reason(enum.Enum):
     NOT_WORTH = "not_worth", "it would have saved less than the share of one more turn that Policy.min_worth asks for"
     SAME_BATCH = "same_batch", "it is visible only in a result of the same batch, which may not be delivered yet"
     UNNUMBERED = "unnumbered", "it is visible, but without the line numbers that were asked for"
-    HOLDS_A_MARKER = "holds_a_marker", "one of this session's markers stands in it, and a marker is never a source"
+    HOLDS_A_MARKER = "holds_a_marker", "it contains one of this session's markers, which can never be a source"
     NO_PARTIAL = "no_partial", "a part of it is new, and the rest may not be left out alone"
     NOT_PROVEN = "not_proven", "the host could not prove that its source is still visible, so all of it was shown"
     NOT_SENT = "not_sent", "the host showed the whole output instead of the answer with markers"
@@ -72,7 +72,7 @@ class Reason(enum.Enum):
     ADVISED = "advised", "it would have been cut, but readcache only advises"
     # nothing was omitted, because this text cannot be judged
     BINARY = "binary", "it has NUL characters and is not text"
-    NOT_TEXT = "not_text", "it is not text, or not UTF-8, so that nothing can be said of its bytes"
+    NOT_TEXT = "not_text", "it is not UTF-8 text, so it cannot be compared"
     TOO_LARGE = "too_large", "it is too large to be compared"
     TIMED_OUT = "timed_out", "the command ran out of time, so its output may end anywhere"
     KILLED = "killed", "a signal ended the command, so its output may end anywhere"
