@@ -79,10 +79,10 @@ def reread() -> str:
     ours, exact = _percent(found["policies"]["default"]["bound"], 0), _percent(found["exact_bound"], 0)
     return _paragraph(
         f"Agents often read lines of files that they could still see. `default` omitted {ours} of these lines, by "
-        f"their characters, and a cache keyed on the exact request omitted {exact}. A parser that is not part of readcache "
-        "counted the lines. It counts a line only if an earlier read of the file had shown it, and not if a search, a "
-        f"diff or the agent's own command had. **{_wrong(found)}**: a separate program keeps its own record of the "
-        "agent's conversation, and checked every omission against it."
+        f"their characters. A cache keyed on the exact request omitted {exact}. A parser that is not part of readcache "
+        "counted the lines. It counts a line only if an earlier read of the file had shown it, and not if only a "
+        f"search, a diff or the agent's own command had. **{_wrong(found)}**: a separate program keeps its own record "
+        "of the agent's conversation, and checked every omission against it."
     )
 
 

@@ -134,7 +134,7 @@ def test_the_policies_stand_side_by_side() -> None:
     assert by_label["of all tool output"] == ["30.0 %", "-30.0 %"]
     assert by_label["of all tool output, less what bounced"] == ["20.0 %", "-40.0 %"]
     assert by_label["priced while carried, of all tool output"] == ["50.0 %", "50.0 %"]
-    assert by_label["bounces: asked for again at once"] == ["0 (0.0 %)", "0 (0.0 %)"]
+    assert by_label["bounces: asked for again within 4 calls"] == ["0 (0.0 %)", "0 (0.0 %)"]
     assert by_label["of the bill, by usage fields"] == ["n/a", "n/a"]  # no usage fields
     assert table_below(page, "Saved, by tool") == [["bash", "1", "900", "7", "7"], ["read", "1", "100", "7", "7"]]
     assert [code.text for code in page.all("code")] == ["readcache init codex --policy default"]

@@ -131,7 +131,7 @@ def savings(counts: Counter[str], runs: Sequence[PolicyTotals]) -> list[tuple[st
         ("break-even: cuts that may cost a turn", _break_even),
         ("results with something left out", lambda run: f"{run['omissions']:,}"),
         ("markers", lambda run: f"{run['markers']:,}"),
-        ("bounces: asked for again at once", _bounces),
+        ("bounces: asked for again within 4 calls", _bounces),
         ("wrong omissions, each one checked", lambda run: f"{run['wrong']:,}"),
     ]
     return [(label, *(cell(run.counts) for run in runs)) for label, cell in rows]
