@@ -76,7 +76,7 @@ An agent's commands, and what the agent sees of each. `=>` says what readcache
 made of the output, and why. `⋮` shortens this page, not what the agent sees.
 """
 NEXT = """\
-Next: `readcache init claude-code` (codex, gemini, kilo, opencode, pi) switches it on;
+Next: `readcache init claude-code` (codex, copilot, gemini, kilo, opencode, pi) switches it on;
 `readcache replay` says what your own conversations would have been spared."""
 
 

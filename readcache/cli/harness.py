@@ -106,7 +106,7 @@ def compact_command(options: argparse.Namespace, settings: Settings) -> int:
         return 0
     summary = "" if options.summary is None else _read_text(options.summary)
     with _open(settings) as session:
-        shorter, report = compact_with(messages, session, summary)
+        shorter, report, _ = compact_with(messages, session, summary)
     if options.summary is not None and report.how is not How.SUMMARISED:
         warn(f"the summary was not used: {report.trouble or 'there is nothing to summarise'}")
     return _hand_over(shorter, messages, settings)

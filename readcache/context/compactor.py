@@ -32,7 +32,7 @@ from readcache.context.compaction import (
     levels_of,
 )
 from readcache.context.condensation import Condensation
-from readcache.context.condensed_log import log_condensation, logged_condensations, sections_of
+from readcache.context.condensed_log import record_and_log, resume_list
 from readcache.context.formed import is_overflow, prompt_tokens, without_blanks
 from readcache.context.pruner import ALL_STRATEGIES, PruneRules, check_strategies, prune_known, repair_list
 from readcache.context.recording import RecordedList, joined
@@ -58,7 +58,7 @@ TRIGGER_OF_WINDOW = 0.8
 # With a larger rest, the model would soon be asked again, in the end at every step.
 ENOUGH = 0.7
 KEEP_TURNS = 2
-_WHY = {How.PRUNED: "pruned", How.CLIPPED: "truncated"}  # what a condensation is called; others are "compacted"
+WHY_OF = {How.PRUNED: "pruned", How.CLIPPED: "truncated"}  # what a condensation is called; others are "compacted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,6 @@ class Compactor:
         self._list = RecordedList()
         self._is_requested = False
         self._on_condensation = on_condensation
-        self._may_store = True  # False if a summary may contain a secret
         self._options = CompactorOptions(session, trigger_tokens, budget, strategies, is_overflow, prompt)
         self._summarize = summarize
         self._levels = levels_of(keep_turns)
@@ -142,8 +141,7 @@ class Compactor:
         If one cannot be applied (its summary was not stored, the log has expired, the list differs, or its version is
         unknown), it and the ones after it are not applied, and `report.trouble` names them.
         """
-        told = logged_condensations(self._options.session) if condensations is None else condensations
-        self._list.resume(messages, told)
+        resume_list(self._list, self._options.session, messages, condensations)
         tokens = self._options.tokens(self._list.left)
         self.report = Report(How.NOTHING, tokens, tokens, self._list.trouble)
         return self._list.returned(messages)
@@ -276,7 +274,7 @@ class Compactor:
         is_same = result.how is How.NOTHING
         if not is_same:
             self._size.restart(options.tokens(result.messages))
-            self._record(result.messages, _WHY.get(result.how, "compacted"))
+            self._record(result.messages, WHY_OF.get(result.how, "compacted"))
         after = before if is_same else options.tokens(result.messages)
         trouble = result.trouble
         if result.how is How.MECHANICAL and ask is None and self._summarize is not None:
@@ -290,16 +288,8 @@ class Compactor:
 
     def _record(self, after: Sequence[Message], why: str) -> None:
         """Record what shortened the list, and tell the harness."""
-        options = self._options
-        saved = max(0, options.tokens(self._list.left) - options.tokens(after))
-        before = self._list.left
-        made = self._list.record(after, why, saved=saved, sections=sections_of(options.session))
-        if made is None:
-            return
-        # A later summary takes over what an earlier one says.
-        if self._may_store:
-            self._may_store = log_condensation(options.session, made, len(self._list.condensations) - 1, before)
-        if self._on_condensation is not None:
+        made = record_and_log(self._list, after, why, self._options)
+        if made is not None and self._on_condensation is not None:
             self._on_condensation(made)
 
     @property

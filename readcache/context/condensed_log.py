@@ -7,31 +7,52 @@ sections already. A condensation that needs a text which is not stored is marked
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from readcache.context.compaction import CompactorOptions
 from readcache.context.condensation import Condensation
 from readcache.context.pruner import PruneRules, Work, with_knowledge
+from readcache.context.recording import RecordedList
 from readcache.core.judging.protect import shows_lines_of
+from readcache.core.messages.blocks import Raw
 from readcache.core.messages.messages import Message
 from readcache.core.model.errors import StoreError, UsageError
-from readcache.core.model.events import Condensed, Delivered, Origin
-from readcache.core.model.secrets import contains_secret
+from readcache.core.model.events import NOT_STORED, Condensed, Delivered, Origin
+from readcache.core.model.secrets import contains_secret, quotable_in
 
 if TYPE_CHECKING:
     from readcache.session import Session
-
-NOT_STORED = "not stored"  # `version` of a condensation that lacks a text
-_VALUE = re.compile(r"[=:]\s*[\"']?([^\s\"',;]+)")
-LEAST_SECRET = 6  # characters; shorter lines and values of a protected text are in any summary
 
 
 def sections_of(session: Session) -> dict[str, str]:
     """Return the ID of each visible restored section, by its text."""
     restored = (d.event for d in session.view.deliveries if d.event.origin is Origin.RESTORED)
     return {event.text: event.call_id for event in restored}
+
+
+def resume_list(
+    listed: RecordedList, session: Session, messages: Sequence[Raw], told: Sequence[Condensation] | None
+) -> None:
+    """Take the whole list and its condensations. `told`: None for the ones in the log. Later ones are only logged if
+    the log has these, because it must not give another list."""
+    logged = logged_condensations(session)
+    listed.resume(messages, logged if told is None else told)
+    listed.may_store = logged[: len(listed.condensations)] == listed.condensations
+
+
+def record_and_log(
+    listed: RecordedList, after: Sequence[Message], why: str, options: CompactorOptions
+) -> Condensation | None:
+    """Record what shortened the list to the messages `after`, also in the session's log. Return None if nothing is
+    recorded."""
+    before = listed.left
+    saved = max(0, options.tokens(before) - options.tokens(after))
+    made = listed.record(after, why, saved=saved, sections=sections_of(options.session))
+    if made is not None and listed.may_store:  # a later summary takes over what an earlier one says
+        listed.may_store = log_condensation(options.session, made, len(listed.condensations) - 1, before)
+    return made
 
 
 def log_condensation(session: Session, made: Condensation, number: int, before: Sequence[Message]) -> bool:
@@ -56,8 +77,7 @@ def _shows_secret(session: Session, summary: str, before: Sequence[Message]) -> 
         return True
     work = Work(before, (), with_knowledge(PruneRules(), before, session))
     protected = (one.text for one in work.results if one.is_protected)
-    parts = {part.strip() for text in protected for part in (*text.splitlines(), *_VALUE.findall(text))}
-    return any(part in summary for part in parts if len(part) >= LEAST_SECRET)
+    return any(part in summary for text in protected for part in quotable_in(text))
 
 
 def logged_condensations(session: Session) -> list[Condensation]:
@@ -76,9 +96,14 @@ def logged_condensations(session: Session) -> list[Condensation]:
 
 
 def _read(data: str, sections: dict[str, str]) -> Condensation:
-    given = json.loads(data)
+    made = readable(json.loads(data))
+    return replace(made, section=sections.get(made.restored)) if made.restored is not None else made
+
+
+def readable(given: Mapping[str, Any]) -> Condensation:
+    """Return a condensation from its data. If it has another version or is not complete, its version is one that no
+    list accepts."""
     try:
-        made = Condensation.from_dict(given)
-        return replace(made, section=sections.get(made.restored)) if made.restored is not None else made
+        return Condensation.from_dict(given)
     except UsageError:
         return Condensation(id=str(given.get("id")), version=0, why="unknown")

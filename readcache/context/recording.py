@@ -27,14 +27,14 @@ class RecordedList:
     `returned`.
 
     `trouble`: why condensations are not applied to the given list, or "". `may_wait`: calls at the end that wait for
-    their results are part of the list.
+    their results are part of the list. `may_store`: the log has every condensation before the next one.
     """
 
     def __init__(self) -> None:
         self.condensations: list[Condensation] = []
         self.requested = False
         self.trouble = ""
-        self.may_wait = True
+        self.may_wait = self.may_store = True
         self._view = MessageView()
         self._whole: list[Message] = []  # copies, because harnesses change their messages in place
         self._returned: list[Message] = []

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 MODULES = {
     "claude-code": "readcache.hosts.claude_code.adapter",
     "codex": "readcache.hosts.codex",
+    "copilot": "readcache.hosts.copilot",
     "gemini": "readcache.hosts.gemini",
     "kilo": "readcache.hosts.opencode.kilo",
     "mini-swe-agent": "readcache.hosts.mini_swe_agent.adapter",

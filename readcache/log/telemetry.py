@@ -40,8 +40,20 @@ HOST, OTHER = "host", "other"  # the label of each metric, and its value for an 
 # The names of hosts and entry points. A sandbox may give itself any name, so only these become labels.
 HOSTS = frozenset(
     (
-        *("claude-agent-sdk", "claude-code", "codex", "gemini", "google-adk", "kilo", "langchain", "mcp"),
-        *("mini-swe-agent", "openai-agents", "opencode", "openhands", "pi", "pydantic-ai", "python", "run", "serve"),
+        *("claude-agent-sdk", "claude-code", "codex", "copilot", "copilot-sdk", "gemini", "google-adk", "kilo"),
+        *(
+            "langchain",
+            "mcp",
+            "mini-swe-agent",
+            "openai-agents",
+            "opencode",
+            "openhands",
+            "pi",
+            "pydantic-ai",
+            "python",
+            "run",
+            "serve",
+        ),
         *("shims", "strands"),
     )
 )

@@ -30,12 +30,28 @@ from readcache import (
     __version__,
 )
 from readcache.context.clearing import mend_and_clear
+from readcache.context.condensation import Condensation
+from readcache.context.condensed_log import readable, resume_list
 from readcache.context.pruner import prune
+from readcache.context.recording import RecordedList
 from readcache.context.two_steps import compact_with, compaction_request
 from readcache.log.store.codec import kind_of, stored_name
 from readcache.process import failures
 from readcache.serve import fields
-from readcache.serve.fields import FLAG, IDS, LINE, MESSAGES, NAME, OBJECT, TEXT, RequestError, Schema, checked, record
+from readcache.serve.fields import (
+    FLAG,
+    IDS,
+    LINE,
+    MESSAGES,
+    NAME,
+    OBJECT,
+    STATUS,
+    TEXT,
+    RequestError,
+    Schema,
+    checked,
+    record,
+)
 from readcache.serve.open_replies import OpenReplies
 
 MOST_BYTES = 32 * 1024 * 1024  # of one request: a conversation of a million tokens has 4 MB
@@ -233,12 +249,24 @@ def _prune(session: Session, messages: list[Any], **given: Any) -> object:
 
 
 def _compact(session: Session, messages: list[Any], **given: Any) -> object:
-    shorter, report = compact_with(messages, session, **given)
-    return {**_changed(messages, shorter), **as_json(report)}
+    shorter, report, made = compact_with(messages, session, **given)
+    return {**_changed(messages, shorter), **as_json(report), "condensations": [each.to_dict() for each in made]}
+
+
+def _view(session: Session, messages: list[Any], condensations: list[Condensation] | None = None) -> object:
+    listed = RecordedList()
+    resume_list(listed, session, messages, condensations)
+    applied = [each.to_dict() for each in listed.condensations]
+    return {**_changed(messages, listed.returned(messages)), "condensations": applied, "trouble": listed.trouble}
 
 
 def _request(session: Session, messages: list[Any], **given: Any) -> object:
     return compaction_request(messages, session, **given)
+
+
+def _condensation(given: Any) -> Condensation:
+    known = checked("a condensation", given, _CONDENSATION)
+    return readable(known | {"changes": [checked("a change", each, _CHANGE) for each in known.get("changes", ())]})
 
 
 def _changed(before: object, after: object) -> dict[str, Any]:
@@ -270,13 +298,24 @@ _LINES = {"start": LINE, "end": LINE}
 _TOOL = {**_CALL, "output": TEXT, "frame": _FRAME}
 _OUTPUT = {**_TOOL, "complete": FLAG}
 _PRUNE = {"strategies": IDS, "protect_last_turns": LINE, "max_chars": LINE, "protected": IDS}
-_COMPACT = {"summary": TEXT, "keep_turns": LINE, "trigger_tokens": LINE, "budget": BUDGET}
+_CHANGE = record(
+    {**dict.fromkeys(("name", "note", "digest", "key"), TEXT), "part": STATUS, "first": LINE, "last": LINE}
+)
+_CONDENSATION = record(
+    {
+        **dict.fromkeys(("id", "why", "summary", "after", "restored", "section", "replaced"), TEXT),
+        **{"version": STATUS, "forgotten": IDS, "changes": MESSAGES, "tokens_saved": LINE},
+    },
+    "id",
+)
+_COMPACT = {"condensations": MESSAGES, "summary": TEXT, "keep_turns": LINE, "trigger_tokens": LINE, "budget": BUDGET}
 
 # Parameters that a method takes as an object of this package.
 _MADE: Mapping[str, Callable[[Any], object]] = {
     "frame": lambda given: Frame(**checked("frame", given, _FRAME)),
     "budget": lambda given: Budget(**checked("budget", given, BUDGET)),
     "restored": RestorePlan.from_dict,
+    "condensations": lambda given: list(map(_condensation, given)),
 }
 
 _RUNS = ("read", "run")  # they use commands or files of this machine, so they must be allowed
@@ -299,7 +338,7 @@ def _method(
 
 METHODS: dict[str, Method] = {
     "hello": Method(record(_READER), _same),
-    "observe": _method("command output", _reply, command=TEXT, **_OUTPUT, exit_code=fields.STATUS, cwd=TEXT),
+    "observe": _method("command output", _reply, command=TEXT, **_OUTPUT, exit_code=STATUS, cwd=TEXT),
     "observe_read": _method(
         "path output",
         _reply,
@@ -327,8 +366,15 @@ METHODS: dict[str, Method] = {
     "restore_plan": _method("", _plan, keep=IDS, budget=BUDGET, messages=MESSAGES),
     "prune": _method("messages", _same, _prune, messages=MESSAGES, **_PRUNE),
     "compaction_request": _method(
-        "messages", _as("request"), _request, messages=MESSAGES, keep_turns=LINE, attempt=LINE
+        "messages",
+        _as("request"),
+        _request,
+        messages=MESSAGES,
+        condensations=MESSAGES,
+        keep_turns=LINE,
+        attempt=LINE,
     ),
+    "view": _method("messages", _same, _view, messages=MESSAGES, condensations=MESSAGES),
     "compact": _method("messages", _same, _compact, messages=MESSAGES, **_COMPACT),
     "compacted": _method("", as_json, keep=IDS, restored=OBJECT),
     "restored_section": _method("compaction", _as("section"), compaction=TEXT, keep=IDS),

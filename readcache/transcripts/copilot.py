@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from readcache.transcripts.records import Content, Form, Recording, Turns
@@ -61,3 +63,88 @@ def _take(turns: Turns, kind: str, data: Data, cwd: str) -> None:
         turns.trim()
     elif kind in _GOES_BACK:
         turns.trim(compacts=False)
+
+
+# The line after a command's output, which the host also strips of blank lines at both ends.
+_EXIT = re.compile(r"\n<shellId: \S+ completed with exit code (-?\d+)>\Z")
+_MATTERS = ("user.message", "assistant.message", "tool.execution_complete", "hook.start", "session.")
+_TOO_LARGE = ("Output too large to read ", "File too large to read ")
+
+
+def exit_code(text: str) -> int | None:
+    """Return the exit status in a command's result, or None if the command has not ended."""
+    found = _EXIT.search(text[-200:])
+    return int(found[1]) if found else None
+
+
+def without_exit(text: str) -> tuple[str, str, str]:
+    """Return (head, body, tail) of a command's result. The line with the exit status comes from the host."""
+    found = _EXIT.search(text, max(0, len(text) - 200))
+    end = found.start() if found else len(text)
+    return "", text[:end], text[end:]
+
+
+def is_too_large(text: str) -> bool:
+    """Return True if the host shows a note, and at most a preview, instead of the result."""
+    return text.startswith(_TOO_LARGE)
+
+
+class CopilotEvents:
+    """The events of a session's file that concern one reader. `agent`: a sub-agent's ID; "" for the main agent. `at`:
+    the time of a hook's event, in milliseconds since the epoch."""
+
+    def __init__(self, agent: str, at: object) -> None:
+        self.messages: list[dict[str, Any]] = []  # as Copilot sends them to the model, in the shape of OpenAI's chat
+        self.batch = ""  # the ID of the last message with calls
+        self.is_compacting = False  # a summary is being written; results that come meanwhile stay when it is done
+        self.has_hook = False  # the file has everything that happened before the hook's event
+        self._agent, self._at, self._half = agent, at, ""
+        self._pending: dict[str, tuple[str, Any]] = {}  # calls without a result: ID -> (tool, arguments)
+        self._summarised = 0  # messages that the summary will replace
+
+    def add(self, lines: Iterable[str]) -> None:
+        """Add the next lines of the file. The last one may be half written."""
+        for part in lines:
+            line = self._half + part
+            self._half = "" if line.endswith("\n") else line
+            if not self._half and any(word in line for word in _MATTERS):
+                row = json.loads(line)
+                if (row.get("agentId") or "") == self._agent:
+                    self._add(row["type"], row["data"])
+
+    def find_call(self, name: str, arguments: Any) -> tuple[bool, str | None]:
+        """Return (True if the file has this call without a result, its ID). The ID is None if parallel calls are
+        equal."""
+        ids = [call_id for call_id, call in self._pending.items() if call == (name, arguments)]
+        return bool(ids), ids[0] if len(ids) == 1 else None
+
+    def _add(self, kind: str, data: Data) -> None:
+        if kind == "user.message":
+            self.messages.append({"role": "user", "content": data.get("transformedContent") or data.get("content")})
+        elif kind == "assistant.message":
+            self._add_answer(data)
+        elif kind == "tool.execution_complete":
+            shown = block_text(object_in(data.get("result")).get("content")) or ""
+            self.messages.append({"role": "tool", "tool_call_id": data["toolCallId"], "content": shown})
+            self._pending.pop(data["toolCallId"], None)
+        elif kind == "hook.start":
+            self.has_hook |= data["hookType"] == "postToolUse" and data["input"]["timestamp"] == self._at
+        elif kind == "session.compaction_start":
+            self.is_compacting, self._summarised = True, len(self.messages)
+        elif kind == "session.compaction_complete":
+            self.is_compacting = False
+            if data.get("success") is not False:
+                self.messages = self.messages[self._summarised :]
+        elif kind == "session.resume":
+            self.is_compacting = False  # the program that wrote the summary has ended
+        elif kind in (*_COMPACTS, *_GOES_BACK):
+            self.messages = []  # the event does not reliably say how far, so only later messages count
+
+    def _add_answer(self, data: Data) -> None:
+        calls = []
+        for asked in map(object_in, list_in(data.get("toolRequests"))):
+            call_id, name, arguments = str(asked["toolCallId"]), str(asked["name"]), asked.get("arguments")
+            self.batch, self._pending[call_id] = str(data.get("messageId")), (name, arguments)
+            calls.append({"id": call_id, "function": {"name": name, "arguments": json.dumps(arguments)}})
+        message = {"role": "assistant", "content": data.get("content") or ""}
+        self.messages.append({**message, "tool_calls": calls} if calls else message)

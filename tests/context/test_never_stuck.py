@@ -232,7 +232,7 @@ def test_a_list_in_any_state_goes_out_well_formed_or_untouched(
     assert compactor.report.tokens_after < trigger or compactor.report.trouble
     ready = compactor.ready(messages)
     assert ready is messages or is_well_formed(shape, ready), ready
-    two_steps, report = compact_with(messages, session, SUMMARY, keep_turns=keep_turns)
+    two_steps, report, _ = compact_with(messages, session, SUMMARY, keep_turns=keep_turns)
     assert two_steps is messages or is_well_formed(shape, two_steps), two_steps
     assert compaction_request(messages, session, keep_turns=keep_turns) or report.how is not How.SUMMARISED
 

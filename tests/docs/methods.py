@@ -29,9 +29,12 @@ RESULTS = {
     "last sync's",
     "prune": "`changed`; if true, `messages`",
     "compaction_request": "`request`: the messages that ask a model for the summary; none if there is nothing to "
-    "summarise. `attempt`: how many requests for this list were too long",
+    "summarise. `attempt`: how many requests for this list were too long. `condensations`: see "
+    "[the whole list](#keeping-the-whole-list)",
     "compact": "`changed`; if true, `messages`; `how`, `tokens_before`, `tokens_after`, `trouble` (why `summary`, the "
-    "model's answer, was not used)",
+    "model's answer, was not used); `condensations`: the new one, or none",
+    "view": "`changed`; if true, `messages`: the whole list after its `condensations` (default: the ones in the log); "
+    "`condensations`: the ones that were applied; `trouble`: the ones that were not",
     "compacted": "`restored_id`, `rewrites`. `restored`: a plan, as it was given",
     "restored_section": "`section`: what to put after the summary, the same text for the same `compaction` (the "
     "summary, or a name for it); it also does what `compacted` does. Give `keep`, the ids of all calls in the list, at "

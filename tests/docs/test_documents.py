@@ -28,7 +28,8 @@ from tests.docs.picture import PICTURE
 from tests.docs.tables import TOP, field_table
 
 PAGES = sorted(str(path.relative_to(TOP)) for top in ("docs", "readcache") for path in (TOP / top).rglob("*.md"))
-ALL = ("README.md", "CHANGELOG.md", "tests/benchmarks/ab/README.md", *PAGES)
+TOP_PAGES = tuple(f"{name}.md" for name in ("README", "CHANGELOG", "CONTRIBUTING", "AGENTS", "SECURITY"))
+ALL = (*TOP_PAGES, "tests/benchmarks/ab/README.md", *PAGES)
 NOT_RUN = ("docs/extending.md", "docs/protocol.md")  # a package, and servers
 REGENERATE = "run `python -m tests.docs.generate --write`"
 

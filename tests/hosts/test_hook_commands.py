@@ -35,6 +35,8 @@ def _hooks(value: object) -> Iterator[dict[str, Any]]:
         return
     if isinstance(value, dict) and "timeout" in value:
         yield value
+    elif isinstance(value, dict) and "timeoutSec" in value:  # Copilot's names
+        yield {"command": value["bash"], "timeout": value["timeoutSec"]}
     elif isinstance(value, dict | list | tuple):
         for each in value.values() if isinstance(value, dict) else value:
             yield from _hooks(each)
@@ -46,7 +48,7 @@ def run(shell: str, command: str) -> tuple[int, bytes]:
     return ran.returncode, ran.stdout
 
 
-@pytest.mark.parametrize("name", ["claude-code", "codex", "gemini"])
+@pytest.mark.parametrize("name", ["claude-code", "codex", "copilot", "gemini"])
 @pytest.mark.parametrize("mode", ["on", "advise"])
 @pytest.mark.parametrize("lost", LOST)
 @pytest.mark.parametrize("shell", ["bash", "sh"])
@@ -62,7 +64,7 @@ def test_what_became_of_the_program_is_no_refusal(name: str, mode: str, lost: st
         assert run(shell, hook["command"]) == (0, b"")
 
 
-@pytest.mark.parametrize("name", ["claude-code", "codex", "gemini"])
+@pytest.mark.parametrize("name", ["claude-code", "codex", "copilot", "gemini"])
 def test_the_program_is_given_the_event_and_its_answer_passed_on(name: str, tmp_path: Path) -> None:
     program = tmp_path / "readcache"
     program.write_text('#!/bin/sh\necho "$@"; cat\n')
@@ -73,7 +75,7 @@ def test_the_program_is_given_the_event_and_its_answer_passed_on(name: str, tmp_
     }
 
 
-@pytest.mark.parametrize("name", ["claude-code", "codex", "gemini"])
+@pytest.mark.parametrize("name", ["claude-code", "codex", "copilot", "gemini"])
 def test_a_host_waits_for_a_hook_no_longer_than_five_seconds(name: str, tmp_path: Path) -> None:
     unit = 1000 if name == "gemini" else 1
     assert {hook["timeout"] / unit for hook in hooks(name, tmp_path, "/v/readcache")} == {5}

@@ -34,6 +34,7 @@ def claude_events(directory: str) -> list[dict[str, Any]]:
 EVENTS: dict[str, Callable[[str], list[dict[str, Any]]]] = {
     "claude-code": claude_events,
     "codex": lambda directory: [dict(event) for event in find_host("codex").trial(directory)],
+    "copilot": lambda directory: [dict(event) for event in find_host("copilot").trial(directory)],
     "gemini": lambda directory: [dict(event) for event in find_host("gemini").trial(directory)],
 }
 
@@ -46,6 +47,8 @@ def test_any_value_of_an_event_may_be_another(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("READCACHE_STORE", str(tmp_path / "store.db"))
     monkeypatch.setattr("readcache.hosts.claude_code.proof.PATIENCE", 0.0)
+    monkeypatch.setattr("readcache.hosts.copilot.SOON", 0.0)
+    monkeypatch.setattr("readcache.hosts.copilot.PATIENCE", 0.0)
     events = copy.deepcopy(EVENTS[name](str(tmp_path)))
     spoil(seed, events)
     for event in events:
@@ -76,10 +79,14 @@ def test_a_transcript_that_is_no_plain_file_is_not_waited_for(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("READCACHE_STORE", str(tmp_path / "store.db"))
     monkeypatch.setattr("readcache.hosts.claude_code.proof.PATIENCE", 0.0)
+    monkeypatch.setattr("readcache.hosts.copilot.SOON", 0.0)
+    monkeypatch.setattr("readcache.hosts.copilot.PATIENCE", 0.0)
     os.mkfifo(tmp_path / "pipe")
     paths = {"a pipe": tmp_path / "pipe", "a device without an end": "/dev/zero", "a directory": tmp_path}
     for event in EVENTS[name](str(tmp_path)):
-        hook([name], json.dumps({**event, "transcript_path": str(paths.get(kind, "a\0b"))}).encode())
+        path = str(paths.get(kind, "a\0b"))
+        named = {key: path for key in event if key in ("transcript_path", "transcriptPath")}
+        hook([name], json.dumps(event | named).encode())
         assert capfd.readouterr().out == ""
 
 

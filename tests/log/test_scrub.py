@@ -8,17 +8,20 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from readcache import Outcome, Policy, Session
+from readcache import Budget, Outcome, Policy, Session
 from readcache.cli.main import main
-from readcache.core.model.events import Delivered, Wrote
+from readcache.context import Compactor
+from readcache.core.model.events import Condensed, Delivered, Wrote
 from readcache.log.scrub import scrub, scrub_all
 from readcache.log.store import open_store
 from readcache.log.store.sqlite import SqliteStore
-from tests.helpers.chats import message_list
+from tests.helpers.chats import Messages, message_list
+from tests.helpers.compactor import Model, commands
 from tests.helpers.files import WATCHDOG, text
 from tests.helpers.redis_server import Server
 from tests.log.test_redis_store import stored_bytes
@@ -189,6 +192,61 @@ def test_a_reply_that_is_not_shown_yet_is_no_source_when_it_is_committed(spec: s
         session.commit("c2")
         assert not session.reader.view.covers("/w/b", 1, 1)
         assert session.observe("head -n 40 a", text(1, 40, of="a")).outcome is Outcome.FULL
+
+
+# ------------------------------------------------------------ summaries of compactions
+
+
+def compacted(spec: str, said: str) -> tuple[Messages, str]:
+    """Compact a conversation of an older version to a summary that says this. Return the whole list, and the
+    condensation's ID."""
+    with opened(spec, OLD) as session:
+        files = [(f"head -n 60 {name}", text(of=name)) for name in ("a", "notes/n", *"bcdef")]
+        whole = commands("openai", session, *files)
+        model = Model(f"TASK: {said.replace(TOKEN, 'PLACE')}\nNEXT STEP: none")
+        compactor = Compactor(session, model, trigger_tokens=100_000, budget=Budget(max_tokens=0))
+        compactor.compact(whole)
+        (made,) = compactor.condensations
+    with closing(open_store(spec)) as store, store.transaction():
+        for record in list(store.records("s")):
+            if isinstance(record.event, Condensed):
+                store.rewrite("s", [(record, replace(record.event, data=record.event.data.replace("PLACE", TOKEN)))])
+    return whole, made.id
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        (f"use {TOKEN}", ["doctor", "--scrub"]),
+        ("so notes/n number 7 says something that no other line says", ["doctor", "--scrub"]),
+        ("so a number 7 says something that no other line says", ["forget", "c1", "--session", "s"]),
+        ("its first command was head -n 60 a", ["forget", "c1", "--session", "s"]),
+    ],
+    ids=["a certain secret", "a line of a protected file", "a line of a forgotten call", "its command"],
+)
+def test_a_summary_that_quotes_it_is_removed_and_resume_names_it(
+    said: str, words: list[str], spec: str, stored: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, made = compacted(spec, said)
+    monkeypatch.setenv("READCACHE_PROTECTED", "notes/*")
+    assert said in stored()
+    assert main([*words, "--store", spec]) == 0
+    assert said not in stored()
+    assert main(["log", "--session", "s", "--store", spec]) == 0
+    with opened(spec) as session:
+        compactor = Compactor(session, None, trigger_tokens=100_000)
+        assert compactor.resume(whole) is whole
+        assert compactor.report.trouble.endswith(f"condensation {made}")
+
+
+def test_a_summary_that_quotes_nothing_of_it_stays(spec: str, stored: Callable[[], str]) -> None:
+    whole, _ = compacted(spec, "so b number 7 says something that no other line says")
+    assert main(["doctor", "--scrub", "--store", spec]) == 0
+    assert main(["forget", "c1", "--session", "s", "--store", spec]) == 0
+    assert "so b number 7 says" in stored()
+    with opened(spec) as session:
+        compactor = Compactor(session, None, trigger_tokens=100_000)
+        assert "so b number 7 says" in str(compactor.resume(whole))
 
 
 KILLED = """

@@ -120,6 +120,8 @@ def test_a_summary_is_not_taken_for_turns_that_it_does_not_cover(client: Client)
         ("prune", {}, "prune needs messages"),
         ("compaction_request", {"messages": [], "attempt": -1}, "attempt is not a whole number from 0 up"),
         ("compact", {"messages": [3]}, "messages is not a list of objects"),
+        ("view", {"messages": [], "condensations": [{}]}, "a condensation needs id"),
+        ("view", {"messages": [], "condensations": [{"id": "1", "summary": 3}]}, "summary is not a text"),
         ("compact", {"messages": [], "summary": []}, "summary is not a text"),
         ("compact", {"messages": [], "budget": {"tokens": 1}}, "budget has no field 'tokens'"),
     ],
@@ -134,6 +136,59 @@ def test_a_strategy_that_is_unknown_is_named(client: Client) -> None:
     error = client.send("prune", messages=[], strategies=["most"])["error"]
     assert error["code"] == NOT_DONE
     assert "unknown pruning strategy 'most'" in error["message"]
+
+
+@pytest.fixture
+def other(client: Client) -> Any:  # noqa: ARG001  it sets the store
+    """Another process with the same store."""
+    other = Client()
+    yield other
+    other.process.communicate(timeout=WATCHDOG)
+
+
+@each_api
+def test_two_processes_get_the_same_list_of_the_whole_one(shape: str, client: Client, other: Client) -> None:
+    whole = client.talk(shape)
+    first = {"messages": whole, "condensations": []}
+    assert client.ask("compaction_request", **first)["request"]
+    done = client.ask("compact", **first, summary="TASK: read\nNEXT STEP: read g")
+    (made,) = done["condensations"]
+    seen = other.ask("view", messages=whole)
+    assert (seen["messages"], seen["condensations"], seen["trouble"]) == (done["messages"], [made], "")
+
+    more = [Step(f"cat {name}", other.cat(name, f"d{n}")["text"]) for n, name in enumerate("ghij")]
+    longer = [*whole, *chat(shape, *more)[-2 * len(more) :]]
+    second = {"messages": longer, "condensations": [made]}
+    (request,) = other.ask("compaction_request", **second)["request"]
+    assert "NEXT STEP: read g" in request["content"]
+    assert text(of="b") not in request["content"]  # nothing is summarised twice
+    later = other.ask("compact", **second, summary="TASK: read\nNEXT STEP: read k")
+    both = [made, *later["condensations"]]
+    assert len(both) == 2
+    for process in (client, other):
+        for given in ({}, {"condensations": both}):
+            seen = process.ask("view", messages=longer, **given)
+            assert (seen["messages"], seen["condensations"], seen["trouble"]) == (later["messages"], both, "")
+    assert is_sendable(later["messages"])
+
+
+def test_a_condensation_that_cannot_be_applied_is_named(client: Client) -> None:
+    whole = client.talk("openai")
+    (made,) = client.ask("compact", messages=whole, condensations=[])["condensations"]
+    seen = client.ask("view", messages=whole, condensations=[made | {"version": 9}])
+    assert (seen["changed"], seen["condensations"]) == (False, [])
+    assert made["id"] in seen["trouble"]
+
+
+def test_the_log_never_gives_another_list_than_the_one_returned(client: Client, other: Client) -> None:
+    """The harness has its own store, and the log does not know its condensation."""
+    whole = client.talk("openai")
+    own = {"id": "mine", "version": 1, "why": "compacted", "forgotten": ["call:c1", "result:c1"]}
+    done = client.ask("compact", messages=whole, condensations=[own], summary="TASK: read\nNEXT STEP: read g")
+    assert len(done["condensations"]) == 1
+    assert other.ask("view", messages=whole) == {"changed": False, "condensations": [], "trouble": ""}
+    both = [own, *done["condensations"]]
+    assert other.ask("view", messages=whole, condensations=both)["messages"] == done["messages"]
 
 
 # ------------------------------------------------------------ the client for Node

@@ -74,6 +74,10 @@ def test_where_the_compiler_does_not_do_the_wheel_is_pure(tmp_path: Path, compil
         (entries,) = [name for name in archive.namelist() if name.endswith("/entry_points.txt")]
         assert "readcache = readcache.cli.start" in archive.read(entries).decode()
         assert "readcache/_shims/tool.sh" in archive.namelist()
+        assert {name.partition("/")[0] for name in archive.namelist()} == {
+            "readcache",
+            f"readcache-{__version__}.dist-info",
+        }
 
 
 def with_packages(python: str | Path, directory: Path, *words: str, **env: str) -> dict[str, str]:

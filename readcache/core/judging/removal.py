@@ -5,18 +5,20 @@ Links are not followed: a log does not say where a name led to when the call was
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from functools import cached_property
 
-from readcache.core.judging.protect import concerns_protected, kept_label, may_keep, shows_secrets
+from readcache.core.judging.protect import concerns_protected, kept_label, may_keep, shows_lines_of, shows_secrets
 from readcache.core.model.call import BASH, Call, split_tool
 from readcache.core.model.claims import FileLines, Reading, Write
-from readcache.core.model.events import Amended, Cleared, Delivered, Event, Origin, Record, Wrote
+from readcache.core.model.events import NOT_STORED, Amended, Cleared, Condensed, Delivered, Event, Origin, Record, Wrote
 from readcache.core.model.paths import matches_any
 from readcache.core.model.policy import Policy
-from readcache.core.model.secrets import contains_secret, secrets_given, without_secrets
+from readcache.core.model.secrets import contains_secret, quotable_in, secrets_given, without_secrets
 from readcache.core.model.unconfirmed import without_text
 
 # The version of the rules in `protect` and `secrets`. Raise it when they learn a secret: each store is then searched
@@ -31,7 +33,7 @@ class _Removal:
     """The texts of one reader's log that must leave it. `named`: IDs of calls to remove in any case."""
 
     def __init__(self, events: Sequence[Event], policy: Policy, named: AbstractSet[str]) -> None:
-        self._policy, self._named, self._gone = policy, named, set(named)
+        self._events, self._policy, self._named, self._gone = events, policy, named, set(named)
         self._labels = {event.call_id: event.label for event in events if isinstance(event, (Delivered, Wrote))}
         self._writes: defaultdict[str, list[Write]] = defaultdict(list)
         for event in events:
@@ -47,6 +49,8 @@ class _Removal:
         """Return the event without everything that must go."""
         if isinstance(event, Cleared) and self._policy.protected:
             return replace(event, note=without_secrets(event.note))
+        if isinstance(event, Condensed):
+            return self._without_summary(event)
         left = event
         if isinstance(event, (Delivered, Amended)) and event.call_id in self._gone:
             left = self._only_markers(event)
@@ -54,6 +58,26 @@ class _Removal:
             is_named = event.call_id in self._named
             left = replace(left, label=FORGOTTEN if is_named else kept_label(self._call_of(event), self._policy))
         return left
+
+    def _without_summary(self, event: Condensed) -> Condensed:
+        """Return a condensation without its texts if one of them quotes removed text."""
+        try:
+            data = json.loads(event.data)
+        except ValueError:  # of another version
+            data = event.data
+        texts, policy = list(_strings_in(data)), self._policy
+        is_secret = policy.protected and any(self._has_secret(t) or shows_lines_of(policy.protected, t) for t in texts)
+        if not is_secret and not any(part in text for text in texts for part in self._removed):
+            return event
+        known = data.get("id", "") if isinstance(data, dict) else ""
+        return replace(event, data=json.dumps({"id": known, "version": NOT_STORED}))
+
+    @cached_property
+    def _removed(self) -> set[str]:
+        """The parts of texts and commands that leave the log, without the ones that another event keeps."""
+        shown = [event for event in self._events if isinstance(event, (Delivered, Amended, Wrote))]
+        before, after = (set().union(*map(_quotable_of, events)) for events in (shown, map(self.left, shown)))
+        return before - after
 
     def _must_go(self, event: Delivered | Amended) -> bool:
         call, policy = self._call_of(event), self._policy
@@ -91,6 +115,18 @@ class _Removal:
         markers = tuple(replace(one, line=at, lines="") for at, one in enumerate(kept))
         text = "".join(f"{one.wording}\n" for one in markers)
         return event if text == event.text else replace(without_text(event), text=text, markers=markers)
+
+
+def _strings_in(value: object) -> Iterator[str]:
+    """Yield the texts in a JSON value."""
+    if isinstance(value, str):
+        yield value
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _strings_in(inner)
+
+
+def _quotable_of(event: Event) -> set[str]:
+    return quotable_in(f"{getattr(event, 'label', '')}\n{getattr(event, 'text', '')}")
 
 
 def removals(records: Sequence[Record], policy: Policy, named: AbstractSet[str] = frozenset()) -> list[Change]:

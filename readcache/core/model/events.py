@@ -153,6 +153,9 @@ class Cleared:
     note: str  # the whole new text
 
 
+NOT_STORED = "not stored"  # `version` of a condensation that lacks a text, so that no list accepts it
+
+
 @dataclass(frozen=True, slots=True)
 class Condensed:
     """A compactor made a condensation: its `data` in JSON. It follows the first `number` earlier ones."""

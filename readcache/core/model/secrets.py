@@ -55,6 +55,8 @@ _FORMS = {
 }
 _CERTAIN = {part: re.compile(form) for part, form in _FORMS.items()}
 _SHORTEST = 12  # characters: no form is shorter
+_ASSIGNED = re.compile(r"[=:]\s*[\"']?([^\s\"',;]+)")
+LEAST_PART = 6  # characters; shorter lines and values of a text are in any other text
 
 # The forms in which commands are given secrets. The captured value counts if it has letters and digits.
 _VALUE = r"['\"]?([^\s'\"$`();&|<>]{8,})"
@@ -76,6 +78,12 @@ def contains_secret(text: str) -> bool:
         if (len(part) == 1 or part in text) and form.search(text) is not None:
             return True
     return False
+
+
+def quotable_in(text: str) -> set[str]:
+    """Return the lines of a text and the values in it that another text quotes only on purpose."""
+    parts = (part.strip() for part in (*text.splitlines(), *_ASSIGNED.findall(text)))
+    return {part for part in parts if len(part) >= LEAST_PART}
 
 
 def secrets_given(command: str) -> Iterator[str]:

@@ -94,7 +94,7 @@ function asList(cwd, messages) {
 /** @param {PiMessage[]} messages @returns {Answered} */
 function newestAnswer(messages) {
   const message = messages.findLast(({ role }) => role === "assistant")
-  if (message?.role !== "assistant") return {}
+  if (message?.role !== "assistant" || !message.usage) return {} // another extension may have made it
   const { model, timestamp, usage } = message
   return { model, answer: String(timestamp), prompt_tokens: usage.input + usage.cacheRead + usage.cacheWrite }
 }

@@ -61,6 +61,22 @@ def test_condensations_of_the_harness_own_store_are_taken() -> None:
     assert Compactor(Session("/w"), Model(), trigger_tokens=100_000).resume(whole) is whole
 
 
+def test_the_log_gets_nothing_that_follows_condensations_it_does_not_have(tmp_path: Path) -> None:
+    session = Session("/w")
+    compactor = Compactor(session, Model(), trigger_tokens=100_000)
+    whole = six_reads("openai", session)
+    compactor.compact(whole)
+    with opened(tmp_path) as other:
+        compactor, earlier = Compactor(other, Model(), trigger_tokens=100_000), compactor.condensations
+        compactor.resume(whole, earlier)
+        longer = [*whole, *commands("openai", other, *[(f"cat {n}", lines(of=n)) for n in "ghij"])[2:]]
+        compactor.compact(longer)
+        assert len(compactor.condensations) == 2
+        assert not any(isinstance(record.event, Condensed) for record in other.events())
+        next_one = Compactor(other, None, trigger_tokens=100_000)
+        assert (next_one.resume(longer) is longer, next_one.report.trouble) == (True, "")
+
+
 def test_a_kill_at_every_step_leaves_the_same_list_or_the_whole_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
