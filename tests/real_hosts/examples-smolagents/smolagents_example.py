@@ -19,7 +19,7 @@ def add_readcache(agent: Any, session: Session, tool_name: str = "bash") -> None
         return session.observe(command, output, exit_code=None, batch=batch[0]).text
 
     def generate(messages: list[Any], *args: Any, **kwargs: Any) -> Any:
-        batch[0] = str(next(asked))  # the calls of one answer run in threads, and are shown together
+        batch[0] = str(next(asked))  # the calls of one answer run in parallel threads
         plain = [{"role": str(message.role.value), "content": message.content} for message in messages]
         repaired = session.mend(plain)
         told = [

@@ -11,7 +11,7 @@ except ImportError:  # it is not on PyPI
 
 
 def frame(text: str) -> tuple[str, str, str]:
-    """What swe-rex's terminal puts around an output."""
+    """Return the output, and the blank lines that swe-rex's terminal puts before and after it."""
     head = "\r\n" if text.startswith("\r\n") else ""
     tail = "\r\n\r\n" if text.endswith("\r\n\r\n") and len(text) > 4 else ""
     return head, text[len(head) : len(text) - len(tail)], tail
@@ -23,7 +23,7 @@ class ReadcacheHook(AbstractAgentHook):  # type: ignore[misc]
 
     def on_action_executed(self, *, step: Any) -> None:
         if "SWE_AGENT_SUBMISSION" in step.observation or "###SWE-AGENT" in step.observation:
-            return  # it is meant for SWE-agent itself
+            return  # only SWE-agent itself reads it
         observe, output = self.session.observe, step.observation
         step.observation = observe(step.action, output, exit_code=None, cwd=self.cwd, frame=frame).text
 
@@ -31,5 +31,5 @@ class ReadcacheHook(AbstractAgentHook):  # type: ignore[misc]
         self.cwd = step.state.get("working_dir") or self.cwd  # where the next command starts
 
     def on_model_query(self, *, messages: list[dict[str, Any]], **_: Any) -> None:
-        # The list that the model is sent, behind the history processors.
+        # the list for the model, after the history processors
         messages[:] = self.session.mend(messages)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -36,6 +35,7 @@ from readcache import Mode, Policy
 from readcache.core.model.policy import PRESETS
 from readcache.hosts.openai_agents import ReadcacheFilter
 from readcache.testing.requests import markers
+from tests.real_hosts.examples_page import switched_on
 from tests.real_hosts.openai_agents.agents_host import make_tools, texts_of
 from tests.real_hosts.window import MARKS, MODEL, Provider
 
@@ -398,10 +398,7 @@ def test_results_are_cleared_before_a_window_is_full(root: Path) -> None:
 
 
 def test_the_lines_of_the_page_switch_it_on(root: Path) -> None:
-    page = (Path(__file__).resolve().parents[3] / "docs/hosts/openai-agents.md").read_text()
-    (code,) = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    told: dict[str, Any] = {}
-    exec(code.replace("/repo", str(root)), told)
-    told["config"].tracing_disabled = True
-    model, _ = asyncio.run(run(root, [[bash("cat shop.py", "a")], [bash("cat shop.py", "b")]], told["config"]))
+    given = switched_on("readcache.hosts.openai_agents", root).config
+    given.tracing_disabled = True
+    model, _ = asyncio.run(run(root, [[bash("cat shop.py", "a")], [bash("cat shop.py", "b")]], given))
     assert markers(results(model)["b"])
