@@ -16,7 +16,7 @@ from readcache.cli import shims
 from readcache.cli.output import is_agreed, say, warn
 from readcache.cli.serve import end_servers
 from readcache.cli.shim_files import find_client
-from readcache.core.model.errors import ReadcacheError, UsageError
+from readcache.core.model.errors import ReadcacheError, UsageError, how_to_uninstall
 from readcache.core.model.plugins import plugin_names
 from readcache.hosts import MODULES, find_host
 from readcache.hosts.hooks import python_program
@@ -145,7 +145,7 @@ def _remove_all(settings: Settings, *, is_dry: bool, is_confirmed: bool) -> int:
         except ReadcacheError as error:
             warn(f"still there: {what}")
             raise ReadcacheError(f"{error}; then run this again for the rest") from None
-    say("taken away; restart the agents that run. Left is the package: pip uninstall readcache")
+    say(f"removed; restart the agents that run. Only the package is left: {how_to_uninstall()}")
     return 0
 
 
@@ -163,7 +163,7 @@ def _things() -> Iterator[tuple[str, Callable[[], object]]]:
     for path in filter(stop.answers, stop.socket_paths_in(os.path.join(state, "serve"))):
         yield f"server  {path}", partial(end_servers, [path])
     if os.path.isdir(state):
-        yield f"kept    {state}: {', '.join(sorted(os.listdir(state)))}", partial(_remove, state)
+        yield f"data    {state}: {', '.join(sorted(os.listdir(state)))}", partial(_remove, state)
 
 
 def _switch_off(switch: Switch) -> None:
