@@ -169,5 +169,5 @@ def _version(program: str) -> str:
         )
     except (OSError, subprocess.TimeoutExpired):
         return "?"
-    found = re.search(r"\d+(\.\d+)+[\w.+-]*", done.stdout.decode(errors="replace"))
+    found = re.search(r"\d+(\.\d+)+([-+]\w[\w.+-]*\w)?", done.stdout.decode(errors="replace"))
     return found[0] if found else "?"

@@ -15,7 +15,7 @@ from tests.helpers.files import WATCHDOG
 
 Capture = pytest.CaptureFixture[str]
 WORDS = [sys.executable, "-m", "readcache", "init"]
-VERSIONS = {"codex": "codex-cli 0.171.0", "gemini": "0.52.1-nightly.3"}
+VERSIONS = {"codex": "codex-cli 0.171.0", "gemini": "This is gemini 0.52.1-nightly.3."}
 
 
 @pytest.fixture
