@@ -1,6 +1,6 @@
-"""`init` and `uninit`: change a host's settings, and print each change.
+"""`uninit`, the changes of a host's settings, and the hosts that `doctor` checks.
 
-`uninit --all` removes everything of readcache except the package. `doctor` checks hosts with this module.
+`uninit --all` removes everything of readcache except the package.
 """
 
 from __future__ import annotations
@@ -9,67 +9,25 @@ import argparse
 import contextlib
 import os
 import shutil
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from readcache.cli import shims
-from readcache.cli.options import HOST_OPTIONS
 from readcache.cli.output import is_agreed, say, warn
 from readcache.cli.serve import end_servers
 from readcache.cli.shim_files import find_client
-from readcache.core.model.errors import ReadcacheError, UsageError
+from readcache.core.model.errors import ReadcacheError, UsageError, how_to_uninstall
 from readcache.core.model.plugins import plugin_names
-from readcache.core.model.policy import Policy
 from readcache.hosts import MODULES, find_host
 from readcache.hosts.hooks import python_program
 from readcache.hosts.host import Host, InstallTarget
 from readcache.hosts.settings_files.switch import FileChange, Switch, remembered_installs
 from readcache.process.settings import Settings
 from readcache.process.state import is_unnamed, state_directory
-from readcache.process.tidy import what_is_kept
 from readcache.serve import stop
 
 MOST_LINES = 60  # a longer new file is printed only in a dry run
 SHARED = ("readcache",)  # the program in settings that other people use too
-
-
-def init_command(options: argparse.Namespace, settings: Settings) -> int:
-    """Switch a host on, or change how it is switched on. Raise ReadcacheError if its settings cannot be changed."""
-    host = find_host(options.host)
-    mode = "off" if options.off else "advise" if options.advise else "on" if options.on else host.mode
-    Policy.named(options.policy or "default").restoring(options.restore or "")
-    given = {name: value for name in HOST_OPTIONS if (value := getattr(options, name))}
-    target = install_target_here(host, is_user=not options.project, mode=mode)._replace(**given)
-    limit = host.only_advises(target) if mode == "on" else None
-    mode = "advise" if limit else mode
-    target = target._replace(mode=mode)
-    switch = Switch(host, target, memory())
-    changes = switch.plan_on()
-    make_changes(switch, changes, is_dry=options.dry_run)
-    why = limit or (host.why if mode == host.mode else "as requested")
-    done = "already " if not changes else "would be " if options.dry_run else ""
-    say(f"{host.name}: {done}{mode} ({why})")
-    if mode == "off":
-        return 0
-    if way := host.second_best(target):
-        say(f"way: {way}")
-    say(f"next: {host.todo(target)}")
-    if target.program == SHARED and host.keeps:  # mini-swe-agent's settings name no program
-        say("shared: everyone who uses these settings needs `readcache` on PATH; without it they have no effect")
-        if shutil.which(*SHARED) is None:
-            say(f"missing: `readcache` is not on your PATH, so nothing is omitted yet: {_how_to_find_it()}")
-    say(f"kept: {what_is_kept(settings) if host.keeps else 'nothing after a run'}")
-    undo = f"readcache uninit {host.name}{'' if target.is_user else ' --project'}"
-    say(f"look: `readcache doctor --host {host.name}`, and `readcache gain` after some calls; undo: `{undo}`")
-    return 0
-
-
-def _how_to_find_it() -> str:
-    """Return a text about how to put `readcache` on PATH."""
-    beside = os.path.dirname(sys.executable)
-    is_there = os.access(os.path.join(beside, *SHARED), os.X_OK)
-    return f"add {beside} to PATH" if is_there else "install readcache so that it is on PATH"
 
 
 def make_changes(switch: Switch, changes: Sequence[FileChange], *, is_dry: bool) -> None:
@@ -187,7 +145,7 @@ def _remove_all(settings: Settings, *, is_dry: bool, is_confirmed: bool) -> int:
         except ReadcacheError as error:
             warn(f"still there: {what}")
             raise ReadcacheError(f"{error}; then run this again for the rest") from None
-    say("taken away; restart the agents that run. Left is the package: pip uninstall readcache")
+    say(f"removed; restart the agents that run. Only the package is left: {how_to_uninstall()}")
     return 0
 
 
@@ -205,7 +163,7 @@ def _things() -> Iterator[tuple[str, Callable[[], object]]]:
     for path in filter(stop.answers, stop.socket_paths_in(os.path.join(state, "serve"))):
         yield f"server  {path}", partial(end_servers, [path])
     if os.path.isdir(state):
-        yield f"kept    {state}: {', '.join(sorted(os.listdir(state)))}", partial(_remove, state)
+        yield f"data    {state}: {', '.join(sorted(os.listdir(state)))}", partial(_remove, state)
 
 
 def _switch_off(switch: Switch) -> None:

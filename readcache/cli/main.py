@@ -20,7 +20,7 @@ BUG_STATUS = 3
 _HARNESS_COMMANDS = ("compact", "compacted", "forget", "prune", "restore", "wrote")
 # `log` is `log_command` in the module show. A command that is not listed here has a module of the same name.
 _MODULES = dict.fromkeys(_HARNESS_COMMANDS, "harness") | {
-    "clear": "sessions", "gain": "reports", "init": "hosts", "log": "show", "mcp": "serve", "off": "status",
+    "clear": "sessions", "gain": "reports", "log": "show", "mcp": "serve", "off": "status",
     "on": "status", "replay": "reports", "report": "reports", "stats": "show", "uninit": "hosts",
     "verify": "explain", "watch": "show",
 }  # fmt: skip

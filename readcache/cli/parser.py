@@ -98,9 +98,9 @@ def command_parsers() -> tuple[_Parser, dict[str, _Parser]]:
 def _add_beginnings(alone: Any, add: Any) -> None:
     demo = alone("demo", "show on sample files what an agent sees, and why", "--keep sample")
     _value(demo, "--keep DIR", "directory in which to keep the sample files (default: keep nothing)")
-    init = alone("init", "enable readcache for an agent; print each settings change", "claude-code")
+    init = alone("init", "enable readcache for an agent, or ask about those found here", "claude-code")
     uninit = alone("uninit", "undo what init changed in an agent's settings", "claude-code --dry-run")
-    _value(init, *_HOST)
+    _value(init, *_HOST, nargs="?")
     _value(uninit, *_HOST, nargs="?")
     for command in (init, uninit):
         scope = command.add_mutually_exclusive_group()
@@ -109,6 +109,7 @@ def _add_beginnings(alone: Any, add: Any) -> None:
         _flag(command, *_DRY_RUN)
     _flag(uninit, "--all", "remove everything except the package: hosts, shims, servers, stored data")
     _flag(uninit, "--yes", "with --all: do not ask")
+    _flag(init, "--all-found", "enable every agent that is found on this machine; do not ask")
     mode = init.add_mutually_exclusive_group()
     _flag(mode, "--on", "omit lines even if the host's default mode is advise")
     _flag(mode, *_ADVISE)

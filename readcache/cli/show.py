@@ -14,7 +14,7 @@ from readcache import Outcome, Reason, Session
 from readcache.cli.output import NO_TERMINAL, clock, one_line, print_table, warn, width
 from readcache.cli.sessions import recorded
 from readcache.core.model.cursor import Cursor, NoSuchCall
-from readcache.core.model.errors import ReadcacheError
+from readcache.core.model.errors import ReadcacheError, how_to_add
 from readcache.core.model.events import (
     Amended,
     Cleared,
@@ -161,7 +161,7 @@ def watch_command(options: argparse.Namespace, settings: Settings) -> int:
     try:
         from rich.live import Live
     except ImportError:
-        raise ReadcacheError("`readcache watch` needs rich: pip install 'readcache[watch]'") from None
+        raise ReadcacheError(f"`readcache watch` needs rich: {how_to_add('watch')}") from None
     spec = settings.store_spec()
     require_recorded(spec)
     seen: tuple[str, str, int, float] | None = None

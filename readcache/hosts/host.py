@@ -128,6 +128,7 @@ class Host(NamedTuple):
     # Returns the reason, for `init` to print, why the host is not switched on in its best way; "" if it is.
     second_best: Callable[[InstallTarget], str] = lambda _: ""
     scripted: Scripted | None = None
+    program: str = ""  # its name on PATH, if `scripted` does not have it
 
 
 def stream(events: Iterable[Json], last: str = "") -> str:

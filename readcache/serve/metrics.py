@@ -9,7 +9,7 @@ import ipaddress
 from collections.abc import Collection, Mapping
 from functools import cache
 
-from readcache.core.model.errors import ReadcacheError, UsageError
+from readcache.core.model.errors import ReadcacheError, UsageError, how_to_add
 from readcache.core.model.limits import whole_number
 from readcache.core.model.plugins import plugin_names
 from readcache.log.telemetry import BUCKETS, HOST, HOSTS, LISTENERS, METRICS, OTHER, SECONDS
@@ -26,7 +26,7 @@ def serve_metrics(address: str, hosts: Collection[str]) -> str:
     try:
         from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics, start_http_server
     except ImportError:
-        raise ReadcacheError("`serve --metrics` needs prometheus_client: pip install 'readcache[metrics]'") from None
+        raise ReadcacheError(f"`serve --metrics` needs prometheus_client: {how_to_add('metrics')}") from None
     disable_created_metrics()  # type: ignore[no-untyped-call]
     registry, known = CollectorRegistry(), HOSTS.union(plugin_names("hosts"), hosts) - {""}
     counters = [(m, Counter(m.name, m.help, [HOST, *filter(None, [m.label])], registry=registry)) for m in METRICS]

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from readcache.cli.main import main
+from readcache.core.model.errors import how_to_uninstall
 from tests.helpers.files import WATCHDOG, wait_until
 
 Capture = pytest.CaptureFixture[str]
@@ -50,6 +51,8 @@ def test_all_that_is_there_is_said_and_taken_away(everything: dict[str, Path], c
         assert not path.exists(), kind
     assert f"stopped process {server.pid}\n" in said
     assert "readcache.db" in said
+    assert "kept" not in said, "what is removed is not listed as kept"
+    assert f"Only the package is left: {how_to_uninstall()}\n" in said
     assert main(["uninit", "--all", "--yes"]) == 0
     assert capfd.readouterr().out == "nothing of readcache is here but the package\n"
 

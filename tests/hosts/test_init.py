@@ -167,8 +167,8 @@ def test_init_says_what_is_left_to_do_how_to_look_and_how_to_undo(
     assert main(["init", name, *scope]) == 0
     lines = dict(line.split(": ", 1) for line in capfd.readouterr().out.splitlines() if ": " in line)
     assert todo in lines["next"]
-    assert f"`readcache doctor --host {name}`" in lines["look"]
-    undo = lines["look"].partition("undo: `readcache ")[2].rstrip("`").split()
+    assert f"look: `readcache doctor --host {name}`" in lines["kept"]
+    undo = lines["kept"].partition("undo: `readcache ")[2].rstrip("`").split()
     assert main(undo) == 0
     assert files_below(project.parent) == before
 

@@ -91,5 +91,6 @@ HOST = Host(
     changes=_changes,
     in_force=_in_force,
     keeps=False,
+    program="mini",
     todo=lambda target: f"name the file to mini each time: mini -c mini.yaml -c {_overlay(target)}",
 )

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import cast
 
-from readcache.core.model.errors import UsageError
+from readcache.core.model.errors import UsageError, how_to_add
 from readcache.log.store.protocol import SQLITE, Store, is_url, without_password
 
 _REDIS_SCHEMES = ("redis", "rediss", "unix", "redis+unix")
@@ -44,9 +44,7 @@ def _opener(url: str) -> Callable[[str], Store]:
         try:
             return cast("Callable[[str], Store]", import_module("readcache.log.store.redis").RedisStore)
         except ModuleNotFoundError as error:
-            raise UsageError(
-                f"a store at {scheme}:// needs the package {error.name}: pip install 'readcache[redis]'"
-            ) from None
+            raise UsageError(f"a store at {scheme}:// needs the package {error.name}: {how_to_add('redis')}") from None
     from readcache.core.model.plugins import load_plugin, plugin_names
 
     if (opener := load_plugin("stores", scheme)) is None:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from readcache import Policy, ReadcacheError
+from readcache.core.model.errors import how_to_add
 from readcache.serve.mcp.readers import McpReaders
 from readcache.serve.mcp.tools import McpTools
 
@@ -27,7 +28,7 @@ def serve_mcp(root: str = ".", *, policy: Policy, **reader: Any) -> int:
         import jsonschema  # noqa: F401  part of the same extra
         import mcp.server.stdio
     except ImportError as error:
-        raise ReadcacheError(f"readcache mcp needs the package mcp: pip install 'readcache[mcp]' ({error})") from None
+        raise ReadcacheError(f"readcache mcp needs the package mcp: {how_to_add('mcp')} ({error})") from None
     from readcache.serve.mcp.versions import make_server
 
     readers = McpReaders(os.path.abspath(root), policy=policy, **reader)
