@@ -19,11 +19,13 @@ from readcache.core.judging.protect import shows_lines_of
 from readcache.core.messages.blocks import Raw
 from readcache.core.messages.messages import Message
 from readcache.core.model.errors import StoreError, UsageError
-from readcache.core.model.events import NOT_STORED, Condensed, Delivered, Origin
+from readcache.core.model.events import NOT_STORED, Compacted, Condensed, Delivered, Event, Origin
 from readcache.core.model.secrets import contains_secret, quotable_in
 
 if TYPE_CHECKING:
     from readcache.session import Session
+
+EXPIRED = "the log expired or was deleted: no condensation is applied"
 
 
 def sections_of(session: Session) -> dict[str, str]:
@@ -37,8 +39,11 @@ def resume_list(
 ) -> None:
     """Take the whole list and its condensations. `told`: None for the ones in the log. Later ones are only logged if
     the log has these, because it must not give another list."""
-    logged = logged_condensations(session)
+    events = _own_events(session)
+    logged = _condensations_in(events)
     listed.resume(messages, logged if told is None else told)
+    if told is None and not logged and events[:1] == [Compacted(frozenset())]:  # `Store.take_out` leaves this event
+        listed.trouble = EXPIRED
     listed.may_store = logged[: len(listed.condensations)] == listed.condensations
 
 
@@ -80,18 +85,23 @@ def _shows_secret(session: Session, summary: str, before: Sequence[Message]) -> 
     return any(part in summary for text in protected for part in quotable_in(text))
 
 
-def logged_condensations(session: Session) -> list[Condensation]:
-    """Return the condensations in the log of this reader, in order. One that is not complete has a version that no
-    list accepts. Return [] if the log cannot be read."""
+def _own_events(session: Session) -> list[Event]:
+    """Return the events of this reader. Return [] if the log cannot be read."""
     try:
-        events = [record.event for record in session.events() if record.agent_id == session.agent_id]
+        return [record.event for record in session.events() if record.agent_id == session.agent_id]
     except StoreError:
         return []
+
+
+def _condensations_in(events: Sequence[Event]) -> list[Condensation]:
+    """Return the condensations in a log, in order. One that is not complete, or that lacks the ones before it, has a
+    version that no list accepts."""
     sections = {e.call_id: e.text for e in events if isinstance(e, Delivered) and e.origin is Origin.RESTORED}
     found: list[Condensation] = []
     for event in events:
         if isinstance(event, Condensed):
-            found[event.number :] = [_read(event.data, sections)]
+            made = _read(event.data, sections)
+            found[event.number :] = [made if event.number <= len(found) else replace(made, version=0)]
     return found
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from readcache.context.file_map import EARLIER_EDITS, EDITS, FILE_MAP, KEY_SYMBOLS, edits, file_map
 from readcache.context.notes import clip_text
-from readcache.core.messages.blocks import RESULT_ROLES, Raw
+from readcache.core.messages.blocks import RESULT_ROLES, Raw, as_mapping
 from readcache.core.messages.messages import Kind, Message, normalise
 from readcache.core.model.errors import StoreError
 from readcache.core.model.text import digest
@@ -176,7 +176,9 @@ _NO_SUMMARY = (
     "No summary could be made: {count} messages were removed here without one. Their changes are in the files; check"
     " those, and the list below, before you repeat any work."
 )
-# Characters of a user's message, and of an earlier summary, if no model writes a new summary.
+# As harnesses of agents that collaborate and Claude Code's teams begin the messages of other agents.
+_FROM_OTHERS = re.compile(r"(?:[^\n]{0,80}:\n)?(?:\[message from |<teammate-message )", re.I)
+# Characters of a user's message, and of an earlier summary or another agent's message, if no model writes a summary.
 USER_CHARS = 2_000
 EARLIER_CHARS = 10_000
 
@@ -207,13 +209,27 @@ def doubts(summary: str, transcript: str, earlier: Sequence[str], known: Sequenc
 
 
 def mechanical_summary(old: Sequence[Message], earlier: Sequence[str], known: Sequence[str]) -> str:
-    """Return a summary without a model: earlier summaries, the user's messages in the turns `old`, and the files."""
-    said = [clip_text(message.text, USER_CHARS) for message in old if message.role == "user" and message.text]
+    """Return a summary without a model: earlier summaries, what the user and others said in the turns `old`, and the
+    files."""
+    said = [clip_text(text, USER_CHARS) for is_others, text in _texts_of_users(old) if not is_others]
     if not any(part.kind is Kind.CALL for message in old for part in message.parts):
         said = []  # a chat without calls: tools answer as the user, so the speakers look alike
-    asked = "\n\n".join(["The user has also said:", *said]) if said else ""
+    others = [clip_text(text, EARLIER_CHARS) for is_others, text in _texts_of_users(old) if is_others]
+    sections = (("The user has also said:", said), ("Messages of colleagues and other agents:", others))
+    quoted = [_OURS.sub(" ", "\n\n".join([title, *texts])) for title, texts in sections if texts]
     before = [clip_text(body_of(summary), EARLIER_CHARS) for summary in earlier]
-    return _sections([*before, _NO_SUMMARY.format(count=len(old)), _OURS.sub(" ", asked)], known)
+    return _sections([*before, _NO_SUMMARY.format(count=len(old)), *quoted], known)
+
+
+def _texts_of_users(messages: Sequence[Message]) -> Iterator[tuple[bool, str]]:
+    """Yield (True, the text with its sender) for each text of a colleague or another agent, and (False, the text) for
+    each text of the user."""
+    for message in messages:
+        name = (as_mapping(message.raw) or {}).get("name")
+        sender = f"{name}: " if isinstance(name, str) and name not in ("", "user") else ""
+        for part in message.parts if message.role == "user" else ():
+            if part.kind is Kind.TEXT and part.text:
+                yield bool(sender or _FROM_OTHERS.match(part.text)), sender + part.text
 
 
 def body_of(summary: str) -> str:

@@ -120,7 +120,7 @@ def test_without_any_agent_it_says_what_it_looked_for(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path / "nowhere"))
     assert main(["init"]) == 1
-    assert "none of claude, codex, gemini, kilo, mini, opencode, pi is on PATH" in capfd.readouterr().err
+    assert "none of claude, codex, copilot, gemini, kilo, mini, opencode, pi is on PATH" in capfd.readouterr().err
     assert not home.exists()
 
 

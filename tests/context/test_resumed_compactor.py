@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from readcache import Marks, Policy, Session
 from readcache.context import Compactor
 from readcache.core.model.events import Condensed
 from readcache.log.reader import Reader
+from readcache.log.store import open_store
 from tests.context.test_recorded import head_of, shapes, turn
 from tests.helpers.chats import Messages, Step, chat, texts
 from tests.helpers.chats import text as lines
@@ -163,6 +165,47 @@ def test_a_list_that_differs_is_shown_whole(tmp_path: Path) -> None:
         compactor = Compactor(session, Model(), trigger_tokens=100_000)
         assert compactor.resume(other) is other
         assert made.id in compactor.report.trouble
+
+
+def expire(tmp_path: Path) -> None:
+    """Do what `readcache` does to a session that was idle for long enough."""
+    with closing(open_store(str(tmp_path / "log.db"))) as store:
+        store.take_out("s", max(last for *_, last in store.sessions("s")))
+
+
+def test_a_log_that_expired_is_reported(tmp_path: Path) -> None:
+    with opened(tmp_path) as session:
+        compactor = Compactor(session, Model(), trigger_tokens=100_000)
+        whole = six_reads("openai", session)
+        kept = compactor.compact(whole)
+        earlier = compactor.condensations
+    expire(tmp_path)
+    with opened(tmp_path) as session:
+        compactor = Compactor(session, Model(), trigger_tokens=100_000)
+        assert compactor.resume(whole) is whole
+        assert "the log expired" in compactor.report.trouble
+        assert (compactor.resume(whole, earlier), compactor.report.trouble) == (
+            kept,
+            "",
+        )  # the harness has its own store
+    with opened(tmp_path / "new") as session:
+        compactor = Compactor(session, Model(), trigger_tokens=100_000)
+        assert (compactor.resume(whole) is whole, compactor.report.trouble) == (True, "")
+
+
+def test_a_log_that_expired_under_a_compactor_gives_no_other_list(tmp_path: Path) -> None:
+    with opened(tmp_path, clear=Marks(2_000, 0)) as session:
+        compactor = Compactor(session, Model(), trigger_tokens=100_000)
+        whole = grown("openai", session, head_of("openai"), 0)
+        compactor.ready(whole)
+        expire(tmp_path)
+        whole = grown("openai", session, whole, 6)
+        compactor.ready(whole)
+        later = compactor.condensations[-1]
+    with opened(tmp_path) as session:
+        compactor = Compactor(session, Model(), trigger_tokens=100_000)
+        assert compactor.resume(whole) is whole
+        assert later.id in compactor.report.trouble
 
 
 # ------------------------------------------------------------ what is stored
