@@ -67,7 +67,7 @@ def with_server(*options: str, **kinds: Any) -> Callable[[Callable[..., Awaitabl
 async def test_the_tools_say_what_they_take_and_do(server: Connected) -> None:
     listed = (await server.client.list_tools()).model_dump(by_alias=True, exclude_none=True)["tools"]
     tools = {tool["name"]: tool for tool in listed}
-    assert list(tools) == ["read", "run", "restore_plan", "compacted", "stats"]
+    assert list(tools) == ["read", "run", "recall", "restore_plan", "compacted", "stats"]
     assert all(len(tool["description"]) > 40 and tool["inputSchema"]["type"] == "object" for tool in listed)
     assert tools["read"]["inputSchema"]["required"] == ["path"]
     hints = {name: tool["annotations"] for name, tool in tools.items()}
