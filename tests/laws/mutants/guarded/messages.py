@@ -114,7 +114,7 @@ MESSAGES = (
     ),
     guarded(
         "a broken list is not repaired",
-        instead(structure.repair, lambda messages: messages),
+        instead(structure.repair_each, lambda messages: [message.raw for message in messages]),
         "context/test_ready_and_ask.py::test_a_call_without_its_result_is_taken_out",
     ),
     guarded(
