@@ -98,7 +98,8 @@ def test_a_second_removal_finds_nothing(events: list[Event]) -> None:
     assert left(once, named) == once
     for event in once:
         if isinstance(event, (Delivered, Amended)) and event.call_id in named:
-            assert event.text == "".join(f"{marker.wording}\n" for marker in event.markers)
+            there = [marker.wording for marker in event.markers if marker.line >= 0]  # a host may have removed others
+            assert event.text == "".join(f"{wording}\n" for wording in there)
 
 
 def test_rules_that_learn_more_have_a_new_version() -> None:

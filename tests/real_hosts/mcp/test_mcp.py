@@ -207,7 +207,7 @@ async def test_errors_are_plain_words(server: Connected) -> None:
         ("read", {"path": "shop.py", "limit": 5}, "'limit' was unexpected"),
         ("read", {"path": "."}, "irectory"),
         ("compacted", {"restored": {"items": 3}}, "not a restore plan"),
-        ("no_such_tool", {}, "there are read, run, restore_plan"),
+        ("no_such_tool", {}, "there are read, run, recall, restore_plan"),
     ]
     for name, given, words in wrong:
         got = await server.call(name, **given)
