@@ -212,6 +212,17 @@ def test_a_plain_read_loads_no_parser() -> None:
     )
 
 
+def test_a_command_that_only_writes_is_planned_without_the_code_that_judges() -> None:
+    """A shim plans each command of the agent's shell before it starts it."""
+    program = (
+        "from readcache.process.plan import Caller, plan_call;"
+        "caller = Caller('run', ['make > log'], '/w', {'READCACHE_SESSION': 's'});"
+        "assert not plan_call(caller, lambda _: False).is_buffered;"
+        "assert 'readcache.core.judging.marker' not in sys.modules"
+    )
+    assert not loaded_by(program)
+
+
 def test_the_shell_package_brings_its_reader_only_when_it_is_asked_for() -> None:
     program = (
         "from readcache.core.shell import grammar, prefilter; before = 'readcache.core.shell.read' in sys.modules;"

@@ -16,8 +16,8 @@ from readcache.cli import shims
 from readcache.cli.output import is_agreed, say, warn
 from readcache.cli.serve import end_servers
 from readcache.cli.shim_files import find_client
-from readcache.core.model.errors import ReadcacheError, UsageError, how_to_uninstall
-from readcache.core.model.plugins import plugin_names
+from readcache.core.model.errors import ReadcacheError, UsageError
+from readcache.core.model.plugins import how_to_uninstall, plugin_names
 from readcache.hosts import MODULES, find_host
 from readcache.hosts.hooks import python_program
 from readcache.hosts.host import Host, InstallTarget

@@ -14,7 +14,7 @@ from readcache import Outcome, Reason, Session
 from readcache.cli.output import NO_TERMINAL, clock, one_line, print_table, warn, width
 from readcache.cli.sessions import recorded
 from readcache.core.model.cursor import Cursor, NoSuchCall
-from readcache.core.model.errors import ReadcacheError, how_to_add
+from readcache.core.model.errors import ReadcacheError
 from readcache.core.model.events import (
     Amended,
     Cleared,
@@ -29,6 +29,7 @@ from readcache.core.model.events import (
     Record,
     Wrote,
 )
+from readcache.core.model.plugins import how_to_add
 from readcache.core.model.records import counter_of
 from readcache.core.model.unconfirmed import as_counted, shown_chars
 from readcache.log.store.protocol import without_password

@@ -47,7 +47,7 @@ def copilot_hook(
     if reply is None:
         return None
     told(reply)
-    if reply.outcome.value == "full":
+    if reply.is_output:
         return None
     return {"modifiedResult": {**result, "textResultForLlm": reply.text}}
 

@@ -41,20 +41,8 @@ HOST, OTHER = "host", "other"  # the label of each metric, and its value for an 
 HOSTS = frozenset(
     (
         *("claude-agent-sdk", "claude-code", "codex", "copilot", "copilot-sdk", "gemini", "google-adk", "kilo"),
-        *(
-            "langchain",
-            "mcp",
-            "mini-swe-agent",
-            "openai-agents",
-            "opencode",
-            "openhands",
-            "pi",
-            "pydantic-ai",
-            "python",
-            "run",
-            "serve",
-        ),
-        *("shims", "strands"),
+        *("langchain", "mcp", "mini-swe-agent", "openai-agents", "opencode", "openhands", "pi", "pydantic-ai"),
+        *("python", "run", "serve", "shims", "strands"),
     )
 )
 EVENT = "readcache.reply"  # on the span in which a call is answered

@@ -112,17 +112,24 @@ def _plan(caller: Caller, settings: Settings, is_virtual: Callable[[str], bool])
     if not (_is_agents_tool(caller, settings, command) if is_tool else _is_agents_command(caller, settings, command)):
         return None
     from readcache.core.shell.read import read_command
-    from readcache.core.sync.recall import asked_recall
 
     reading = read_command(command, caller.cwd)
     is_buffered = bool(reading.keys) and (reading.only_reads if is_tool else caller.can_buffer)
     is_buffered = is_buffered and not any(map(is_virtual, reading.keys))
-    is_recall = not is_tool and caller.can_buffer and asked_recall(command) is not None
+    is_recall = not is_tool and caller.can_buffer and _is_recall(command)
     is_buffered = is_buffered or is_recall
     if not is_buffered and (is_tool or not reading.writes):
         return None
     batch = settings.batch or (_batch_of(caller.environ[SINK]) if is_tool else "")
     return Plan(caller, settings._replace(batch=batch), command, reading, is_buffered, is_recall)
+
+
+def _is_recall(command: str) -> bool:
+    if "readcache recall" not in command:  # most commands: the import takes longer than all else here
+        return False
+    from readcache.core.sync.recall import asked_recall
+
+    return asked_recall(command) is not None
 
 
 def _is_agents_command(caller: Caller, settings: Settings, command: str) -> bool:

@@ -9,9 +9,9 @@ import ipaddress
 from collections.abc import Collection, Mapping
 from functools import cache
 
-from readcache.core.model.errors import ReadcacheError, UsageError, how_to_add
+from readcache.core.model.errors import ReadcacheError, UsageError
 from readcache.core.model.limits import whole_number
-from readcache.core.model.plugins import plugin_names
+from readcache.core.model.plugins import how_to_add, plugin_names
 from readcache.log.telemetry import BUCKETS, HOST, HOSTS, LISTENERS, METRICS, OTHER, SECONDS
 
 

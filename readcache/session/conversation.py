@@ -266,7 +266,7 @@ class Conversation:
     def recall(self, name: str, first: int = 1, last: int | None = None) -> Reply:
         """Return lines `first` to `last` (1-based, inclusive; None: to the end) of a call's result, as this reader was
         shown it, with omitted lines filled in. Run nothing. `name`: as in a marker or a note, such as `7f3a91.12`. The
-        first line says if a file has changed since. The reply is never shortened by a marker, and is no source. Raise
+        first line says if a file has changed since. No marker shortens the reply, and no later marker names it. Raise
         UsageError for a name that is not this reader's, or if the text is not kept. Raise StoreError."""
         from readcache.log.recalling import recalled_text
 

@@ -22,7 +22,7 @@ from readcache.testing.hosts import Seen
 _ENDS = r"repeat (?:this call )?to see|(?:ran now|it ran)[^\n\]]*"  # with the words of earlier builds
 _MARKER = re.compile(rf"\[(?:FILE_UNCHANGED|UNCHANGED|LEFT_OUT|GONE) [0-9a-f]{{4,8}}\.\d+: [^\n]*?; (?:{_ENDS})\]")
 NOTE = re.compile(r"\[PRUNED [0-9a-f]{4,8}(?:\.\d+)?: [^\n\]]*\]")  # the line that replaces a cleared result
-# One file, and its lines, or those of them that match a search; "selected:" is of earlier builds.
+# One file, and its lines, or only the lines that match a search. Earlier builds wrote "selected:".
 _NAMED = re.compile(
     r"\[\S+ \S+ (\"[^\"]*\"|[^ ,]+) lines? (?:[\d, -]+ \((?:only|selected:) )?(\d[\d, -]*?)(?: match)?\)?, "
     r"(?:same as )?(?:above|in)\b"

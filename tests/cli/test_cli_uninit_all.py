@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from readcache.cli.main import main
-from readcache.core.model.errors import how_to_uninstall
+from readcache.core.model.plugins import how_to_uninstall
 from tests.helpers.files import WATCHDOG, wait_until
 
 Capture = pytest.CaptureFixture[str]

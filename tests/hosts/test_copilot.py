@@ -25,29 +25,37 @@ class Copilot:
     def add(self, kind: str, agent: str = "", **data: Any) -> None:
         self.rows.append({"type": kind, "data": data, **({"agentId": agent} if agent else {})})
 
-    def calls(self, *names: str, agent: str = "") -> None:
-        """A message of the model that runs `cat f` under each of these IDs."""
-        asked = [{"toolCallId": name, "name": "bash", "arguments": {"command": "cat f"}} for name in names]
+    def calls(self, *names: str, agent: str = "", command: str = "cat f") -> None:
+        """A message of the model that runs the command under each of these IDs."""
+        asked = [{"toolCallId": name, "name": "bash", "arguments": {"command": command}} for name in names]
         self.add("assistant.message", agent, messageId=f"m{len(self.rows)}", content="", toolRequests=asked)
 
     def ended(self, name: str, text: str, agent: str = "") -> None:
         """The call's result, as the model is sent it."""
         self.add("tool.execution_complete", agent, toolCallId=name, result={"content": text})
 
-    def hook(self, agent: str = "", *, is_written: bool = True, more: str = "") -> str | None:
-        """What the model is sent instead of the output of `cat f`. `is_written`: the file has the hook's entry; `more`:
-        text after it."""
+    def hook(
+        self,
+        agent: str = "",
+        *,
+        is_written: bool = True,
+        more: str = "",
+        command: str = "cat f",
+        printed: str = TEXT + TAIL,
+    ) -> str | None:
+        """What the model is sent instead of what the command printed. `is_written`: the file has the hook's entry;
+        `more`: text after it."""
         self.clock += 1
         if is_written:
             self.add("hook.start", agent, hookType="postToolUse", input={"timestamp": self.clock})
         self.path.write_text("".join(json.dumps(row) + "\n" for row in self.rows) + more)
-        result = {"textResultForLlm": TEXT + TAIL, "resultType": "success"}
+        result = {"textResultForLlm": printed, "resultType": "success"}
         event = {
             "sessionId": agent or "s",
             "timestamp": self.clock,
             "cwd": str(self.path.parent),
             "toolName": "bash",
-            "toolArgs": {"command": "cat f"},
+            "toolArgs": {"command": command},
             "toolResult": result,
             "transcriptPath": str(self.path),
             **({"agentId": agent, "parentAgentId": "s"} if agent else {}),
@@ -141,3 +149,13 @@ def test_a_result_that_somebody_changed_afterwards_is_no_source(copilot: Copilot
     copilot.hook()
     copilot.ended("c1", "changed by another hook")
     assert copilot.turn("c2") is None
+
+
+def test_a_recall_is_answered_by_the_hook(copilot: Copilot) -> None:
+    copilot.path.with_name("f").write_text(TEXT)
+    copilot.turn("c1")
+    assert is_marker(copilot.turn("c2"))
+    command = f"readcache recall {copilot.sessions.get('s').tag}.2"
+    copilot.calls("c3", command=command)
+    printed = "bash: readcache: command not found\n<shellId: 0 completed with exit code 127>"
+    assert copilot.hook(command=command, printed=printed) == f"{TEXT}{TAIL}\n"

@@ -74,7 +74,7 @@ def _is_short(match: Match) -> bool:
 
 
 def _goes_on(match: Match, after: Match) -> bool:
-    """Return True if the lines of `after` follow those of `match` at the source, too."""
+    """Return True if `after` follows `match` at the source, too."""
     end = source_line(match) + match.high - match.low
     return match.visible.delivery is after.visible.delivery and source_line(after) == end
 
@@ -112,7 +112,7 @@ def describe(matches: Sequence[Match]) -> list[LinesThere] | None:
     if len(matches) > MOST_MATCHES or (any(map(_needs_number, matches)) and len(named_lines(matches) or ()) != 1):
         return None
     if any(map(_is_numbered, matches)) and not all(match.mapped.keys for match in matches):
-        return None  # the numbers that the reader sees would not be those that the marker names
+        return None  # the marker would count lines of the output, and the reader sees numbers of the file
     groups: dict[tuple[str, Origin, int, str], list[Match]] = {}
     for match in matches:
         event = match.visible.event

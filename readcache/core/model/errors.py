@@ -7,8 +7,6 @@ to which path, and what to do.
 
 from __future__ import annotations
 
-import sys
-
 TYPE_CHECKING = False  # see readcache/__init__.py
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,26 +31,3 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
     near = get_close_matches(word, [*known], 1)
     return f" (did you mean {near[0]}?)" if near else ""
-
-
-def how_to_add(extra: str, prefix: str = sys.prefix) -> str:
-    """Return the command that adds an extra of the package, for the tool that installed the package. `prefix`: the
-    directory of its environment, which uv and pipx name in their own way."""
-    if "/uv/tools/" in prefix:
-        return f"uv tool install '.[{extra}]' (in a checkout)"
-    if "/pipx/venvs/" in prefix:
-        return f"pipx inject readcache 'readcache[{extra}]'"
-    return f"{_pip(prefix)} install 'readcache[{extra}]'"
-
-
-def how_to_uninstall(prefix: str = sys.prefix) -> str:
-    """Return the command that removes the package, for the tool that installed it. See `how_to_add`."""
-    if "/uv/tools/" in prefix:
-        return "uv tool uninstall readcache"
-    return "pipx uninstall readcache" if "/pipx/venvs/" in prefix else f"{_pip(prefix)} uninstall readcache"
-
-
-def _pip(prefix: str) -> str:
-    import shlex
-
-    return "pip" if prefix == sys.base_prefix else shlex.quote(f"{prefix}/bin/pip")

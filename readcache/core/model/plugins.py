@@ -1,10 +1,12 @@
-"""Hosts, stores and transcripts of other packages, which name them as entry points.
+"""What depends on the installation: plugins of other packages, and how this package was installed.
 
-A look-up reads the metadata of every installed package, so look up only names that this package does not know.
+Other packages name their hosts, stores and transcripts as entry points. A look-up reads the metadata of every
+installed package, so look up only names that this package does not know.
 """
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from readcache.core.model.errors import UsageError
@@ -32,3 +34,26 @@ def load_plugin(group: str, name: str) -> Any:
                 f"{type(error).__name__}: {error}; repair or uninstall that package"
             ) from error
     return None
+
+
+def how_to_add(extra: str, prefix: str = sys.prefix) -> str:
+    """Return the command that adds an extra of the package, for the tool that installed the package. `prefix`: the
+    directory of its environment, which uv and pipx name in their own way."""
+    if "/uv/tools/" in prefix:
+        return f"uv tool install '.[{extra}]' (in a checkout)"
+    if "/pipx/venvs/" in prefix:
+        return f"pipx inject readcache 'readcache[{extra}]'"
+    return f"{_pip(prefix)} install 'readcache[{extra}]'"
+
+
+def how_to_uninstall(prefix: str = sys.prefix) -> str:
+    """Return the command that removes the package, for the tool that installed it. See `how_to_add`."""
+    if "/uv/tools/" in prefix:
+        return "uv tool uninstall readcache"
+    return "pipx uninstall readcache" if "/pipx/venvs/" in prefix else f"{_pip(prefix)} uninstall readcache"
+
+
+def _pip(prefix: str) -> str:
+    import shlex
+
+    return "pip" if prefix == sys.base_prefix else shlex.quote(f"{prefix}/bin/pip")

@@ -35,7 +35,7 @@ def events_for(records: Iterable[Record], agent_id: str) -> Iterator[Event]:
 
 
 def counter_of(records: Iterable[Record], agent_id: str) -> CountByChars:
-    """Return what counts the tokens of a reader's texts: by the model that asked last, as far as it is known."""
+    """Return what counts the tokens of a reader's texts: by the model that asked last, if it is known."""
     own = (record.event for record in records if record.agent_id == agent_id)
     accounts = [event.account for event in own if isinstance(event, Delivered) and event.account]
     return CountByChars(chars_per_token(accounts[-1].model, accounts[-1].host)) if accounts else CountByChars()

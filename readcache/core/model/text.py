@@ -173,7 +173,7 @@ def digest(text: str) -> str:
     return xxhash.xxh3_128_hexdigest(text.encode("utf-8", "surrogatepass"))
 
 
-SESSION_DIGITS = 4  # of a tag; markers of the first builds have only these
+SESSION_DIGITS = 4  # a tag begins with these; markers of the first builds have no others
 AGAIN = "~"  # in the name of a reader that gets the same list as an earlier one; its markers must be the same, too
 
 

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import cast
 
-from readcache.core.model.errors import UsageError, how_to_add
+from readcache.core.model.errors import UsageError
+from readcache.core.model.plugins import how_to_add, load_plugin, plugin_names
 from readcache.log.store.protocol import SQLITE, Store, is_url, without_password
 
 _REDIS_SCHEMES = ("redis", "rediss", "unix", "redis+unix")
@@ -45,8 +46,6 @@ def _opener(url: str) -> Callable[[str], Store]:
             return cast("Callable[[str], Store]", import_module("readcache.log.store.redis").RedisStore)
         except ModuleNotFoundError as error:
             raise UsageError(f"a store at {scheme}:// needs the package {error.name}: {how_to_add('redis')}") from None
-    from readcache.core.model.plugins import load_plugin, plugin_names
-
     if (opener := load_plugin("stores", scheme)) is None:
         more = "".join(f", {name}://…" for name in plugin_names("stores"))
         kinds = f"a path, {SQLITE}PATH, redis://HOST:PORT/0{more}"

@@ -111,7 +111,7 @@ def _erase(db: sqlite3.Connection, session: Bound, agent: Bound, event: Amended)
 
 
 def rewrite(db: sqlite3.Connection, session_id: str, record: Record, event: Event) -> None:
-    """Write an event in the place of a record's event, and delete the old text if nothing else needs it."""
+    """Replace a record's event with another event, and delete the old text if nothing else needs it."""
     old = db.execute("SELECT blob FROM events WHERE seq = ?", (record.seq,)).fetchone()[0]
     _, body, blob = _contents(db, event)
     db.execute("UPDATE events SET body = ?, blob = ? WHERE seq = ?", (body, blob, record.seq))

@@ -93,7 +93,7 @@ def overview(timeline: Timeline) -> Iterator[str]:
 
 def _context(steps: Sequence[Step], tokens: Callable[[int], int]) -> Iterator[str]:
     """Yield the drawing of the tokens after each step. Its areas cover one another, so the highest is drawn first.
-    `tokens`: returns the tokens of so many characters."""
+    `tokens`: returns the number of tokens for a number of characters."""
     sizes = [step.sizes for step in steps]
     most = max(one.in_view + one.spared for one in sizes)
     scale = ticks(tokens(most))

@@ -17,15 +17,8 @@ from readcache.report.replay.replay_totals import PolicyTotals, ReplayTotals, Su
 from readcache.report.replay.schedules import BEST_NOTE, advice, best_schedule, schedule_rows
 from readcache.report.replay.turns import ALL, KINDS, settings, turn_rows
 
-_INIT = (
-    "claude-code",
-    "codex",
-    "copilot",
-    "gemini",
-    "mini-swe-agent",
-    "opencode",
-    "pi",
-)  # hosts that `readcache init` knows
+# Hosts that `readcache init` knows.
+_INIT = ("claude-code", "codex", "copilot", "gemini", "mini-swe-agent", "opencode", "pi")
 WIDTH = 100  # columns, if stdout is not a terminal
 MOST_TOOLS = 8
 MOST_HOSTS = 3  # that have columns in the table of turns

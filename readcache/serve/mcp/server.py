@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from readcache import Policy, ReadcacheError
-from readcache.core.model.errors import how_to_add
+from readcache.core.model.plugins import how_to_add
 from readcache.serve.mcp.readers import McpReaders
 from readcache.serve.mcp.tools import McpTools
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from readcache.core.model.errors import how_to_add, how_to_uninstall
+from readcache.core.model.plugins import how_to_add, how_to_uninstall
 
 UV, PIPX, VENV = "/h/.local/share/uv/tools/readcache", "/h/.local/share/pipx/venvs/readcache", "/w/my venv"
 
